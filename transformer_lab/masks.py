@@ -1,0 +1,98 @@
+"""Masks: boolean tensors in which True means "this query may attend to this key".
+
+Floor 0: torch only. One meaning everywhere in the package, the same as `F.scaled_dot_product_attention`'s and the opposite
+of `nn.Transformer`'s. A mask broadcasts from the right: rank 2 is [T, S], rank 3 [h, T, S], rank 4 [B, h, T, S].
+"""
+
+import torch
+from torch import Tensor
+
+from .validation import check_positive, shape
+
+
+def causal_mask(num_queries: int, num_keys: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
+    r"""Lets every position see itself and what came before it.
+
+    $$\text{mask}_{ts} = \big[\, s \le t + (S - T) \,\big]$$
+
+    The mask is aligned at the bottom right: the last query sees every key. So it also fits cached decoding, where the
+    T newest queries meet all S keys.
+
+    Args:
+        num_queries: number of queries T.
+        num_keys: number of keys S; T when None.
+        device: where to make the mask.
+
+    Returns:
+        Boolean [T, S], True = may attend. With S < T the first T - S queries see nothing.
+
+    Raises:
+        TypeError: a size is not an int.
+        ValueError: a size is below 1.
+
+    Source:
+        Paper 3.2.3; article, "Decoder: masked self-attention"; chapter 07.
+    """
+    num_keys = num_queries if num_keys is None else num_keys
+    check_positive(num_queries=num_queries, num_keys=num_keys)
+    every_pair = torch.ones(num_queries, num_keys, dtype=torch.bool, device=device)
+    return every_pair.tril(diagonal=num_keys - num_queries)  # [T, S]
+
+
+def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
+    r"""Hides padding tokens from every query.
+
+    $$\text{mask}_{b,1,1,s} = \big[\, \text{ids}_{bs} \ne \text{pad} \,\big]$$
+
+    Args:
+        ids: token ids [B, S].
+        pad_id: the id that stands for padding.
+
+    Returns:
+        Boolean [B, 1, 1, S], True = may attend: it repeats over heads and queries.
+
+    Raises:
+        TypeError: ids are not integers.
+        ValueError: ids are not [B, S].
+
+    Source:
+        Article, "Decoder unrolled" (padding of the source); chapters 02 and 07.
+    """
+    if ids.is_floating_point() or ids.dtype == torch.bool:
+        raise TypeError(f"ids must be token ids (integers), got {str(ids.dtype).removeprefix('torch.')}")
+    if ids.dim() != 2:
+        raise ValueError(f"ids must be [batch, length], got {shape(ids)}")
+    return (ids != pad_id)[:, None, None, :]  # [B, 1, 1, S]
+
+
+def combine_masks(*masks: Tensor | None) -> Tensor | None:
+    """Allows a pair only where every mask allows it.
+
+    mask = mask_1 AND mask_2 AND …, broadcast from the right.
+
+    Args:
+        masks: boolean masks or None (None hides nothing).
+
+    Returns:
+        The boolean mask of the broadcast shape, or None when every argument is None.
+
+    Raises:
+        TypeError: a mask is not boolean.
+        ValueError: two masks do not broadcast together.
+
+    Source:
+        Paper 3.2.3; chapter 07.
+    """
+    combined = None
+    for mask in masks:
+        if mask is None:
+            continue
+        if mask.dtype != torch.bool:
+            raise TypeError(f"mask must be boolean (True = may attend), got {str(mask.dtype).removeprefix('torch.')}")
+        if combined is not None:
+            try:
+                torch.broadcast_shapes(combined.shape, mask.shape)
+            except RuntimeError:
+                raise ValueError(f"masks of shapes {shape(combined)} and {shape(mask)} do not broadcast together") from None
+        combined = mask if combined is None else combined & mask
+    return combined
