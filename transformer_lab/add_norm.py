@@ -6,7 +6,7 @@ Floor 1.
 import torch.nn as nn
 from torch import Tensor
 
-from .validation import check_dropout, check_positive, shape
+from .validation import check_dropout, check_hidden, check_positive, shape
 
 
 class AddNorm(nn.Module):
@@ -34,6 +34,7 @@ class AddNorm(nn.Module):
         super().__init__()
         check_positive(d_model=d_model)
         check_dropout(dropout)
+        self.d_model = d_model
         self.norm_first = norm_first
         self.norm = nn.LayerNorm(d_model, eps=eps)
         self.dropout = nn.Dropout(dropout)
@@ -47,9 +48,13 @@ class AddNorm(nn.Module):
         Returns:
             [B, T, d_model].
 
+        Raises:
+            ValueError: x is not [B, T, d_model].
+
         Source:
             Chapter 06.
         """
+        check_hidden("x", x, self.d_model)
         return self.norm(x) if self.norm_first else x
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -63,11 +68,12 @@ class AddNorm(nn.Module):
             norm(x + dropout(y)) in post-LN, x + dropout(y) in pre-LN, [B, T, d_model].
 
         Raises:
-            ValueError: x and y differ in shape.
+            ValueError: x is not [B, T, d_model], or y differs from it in shape.
 
         Source:
             Paper 3.1; chapter 06.
         """
+        check_hidden("x", x, self.d_model)
         if shape(x) != shape(y):
             raise ValueError(f"x and y must have the same shape to be added, got {shape(x)} and {shape(y)}")
         added = x + self.dropout(y)  # [B, T, d_model]
