@@ -11,7 +11,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from .validation import check_attention_inputs, check_dropout, check_heads, check_hidden, check_mask, shape
+from .masks import check_mask
+from .validation import check_attention_inputs, check_dropout, check_heads, check_hidden, shape
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -38,7 +39,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, mask
     """
     check_attention_inputs(query, key, value)
     check_mask(mask, query, (*query.shape[:-1], key.shape[-2]))
-    # Scaling the query first keeps q·k inside the range of fp16.
+    dtype = query.dtype
+    if dtype in (torch.float16, torch.bfloat16):  # sums in float32, as fused kernels do: q·k may leave the range of fp16
+        query, key, value = query.float(), key.float(), value.float()
     scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)  # [..., T, S]
     if mask is None:
         weights = scores.softmax(dim=-1)  # over the keys
@@ -47,7 +50,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, mask
         # A row with no key left keeps its scores, so that softmax and its gradient stay finite; it is zeroed below.
         weights = scores.masked_fill(~mask & sees_something, -math.inf).softmax(dim=-1)
         weights = weights.masked_fill(~mask, 0.0)
-    return weights @ value, weights  # [..., T, d_v], [..., T, S]
+    return (weights @ value).to(dtype), weights.to(dtype)  # [..., T, d_v], [..., T, S]
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:

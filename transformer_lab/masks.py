@@ -7,7 +7,9 @@ of `nn.Transformer`'s. A mask broadcasts from the right: rank 2 is [T, S], rank 
 import torch
 from torch import Tensor
 
-from .validation import check_positive, shape
+from .validation import check_positive, dtype_name, shape
+
+HINT = "a padding mask comes from padding_mask(ids, pad_id), a causal one from causal_mask(T)"
 
 
 def causal_mask(num_queries: int, num_keys: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
@@ -59,7 +61,7 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
         Article, "Decoder unrolled" (padding of the source); chapters 02 and 07.
     """
     if ids.is_floating_point() or ids.dtype == torch.bool:
-        raise TypeError(f"ids must be token ids (integers), got {str(ids.dtype).removeprefix('torch.')}")
+        raise TypeError(f"ids must be token ids (integers), got {dtype_name(ids)}")
     if ids.dim() != 2:
         raise ValueError(f"ids must be [batch, length], got {shape(ids)}")
     return (ids != pad_id)[:, None, None, :]  # [B, 1, 1, S]
@@ -87,8 +89,7 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     for mask in masks:
         if mask is None:
             continue
-        if mask.dtype != torch.bool:
-            raise TypeError(f"mask must be boolean (True = may attend), got {str(mask.dtype).removeprefix('torch.')}")
+        _check_boolean(mask)
         if combined is not None:
             try:
                 torch.broadcast_shapes(combined.shape, mask.shape)
@@ -96,3 +97,41 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
                 raise ValueError(f"masks of shapes {shape(combined)} and {shape(mask)} do not broadcast together") from None
         combined = mask if combined is None else combined & mask
     return combined
+
+
+def check_mask(mask: Tensor | None, query: Tensor, scores_shape: tuple[int, ...]) -> None:
+    """Refuses a mask that is not boolean or does not broadcast to the scores.
+
+    Args:
+        mask: boolean, True = may attend, rank 2 [T, S], rank 3 [h, T, S] or rank 4 [B, h, T, S], 1 where it repeats; or None.
+        query: the tensor whose device the mask must share.
+        scores_shape: (..., T, S) that the mask must broadcast to.
+
+    Raises:
+        TypeError: the mask is not boolean.
+        ValueError: its shape or device does not fit.
+
+    Source:
+        Paper 3.2.3; chapter 02.
+    """
+    if mask is None:
+        return
+    _check_boolean(mask)
+    if mask.device != query.device:
+        raise ValueError(f"mask is on {mask.device} but query is on {query.device}; move it with mask.to(query.device)")
+    fits = 2 <= mask.dim() <= len(scores_shape) and all(
+        m in (1, s) for m, s in zip(reversed(mask.shape), reversed(scores_shape), strict=False)
+    )
+    if not fits:
+        names = ("batch", "heads", "queries", "keys")[-len(scores_shape):] if len(scores_shape) <= 4 else ()
+        scores = ", ".join(f"{n} {s}" for n, s in zip(names, scores_shape, strict=True)) or str(scores_shape)
+        raise ValueError(
+            f"mask of shape {shape(mask)} does not fit scores ({scores}); "
+            f"it must broadcast to them from the right; {HINT}"
+        )
+
+
+def _check_boolean(mask: Tensor) -> None:
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        came = dtype_name(mask) if isinstance(mask, Tensor) else type(mask).__name__
+        raise TypeError(f"mask must be boolean (True = may attend), got {came}; {HINT}")

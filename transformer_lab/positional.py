@@ -10,7 +10,7 @@ import torch.nn as nn
 from torch import Tensor
 
 from .config import TransformerConfig
-from .validation import check_choice, check_dropout, check_hidden, check_positive, shape
+from .validation import check_choice, check_dropout, check_hidden, check_positions, check_positive
 
 LAYOUTS = ("interleaved", "halves")
 
@@ -28,7 +28,8 @@ def sinusoidal_encoding(
 
     $$PE_{p,2i} = \sin\frac{p}{10000^{2i/d}}, \qquad PE_{p,2i+1} = \cos\frac{p}{10000^{2i/d}}$$
 
-    Computed in float64 and then rounded: float32 angles would be off by 4e-4 at position 5,000.
+    Computed in float64 on the CPU (not every device knows float64) and then rounded: float32 angles would be off by 4e-4
+    at position 5,000.
 
     Args:
         length: number of positions.
@@ -52,16 +53,16 @@ def sinusoidal_encoding(
     check_choice("layout", layout, LAYOUTS)
     if start < 0:
         raise ValueError(f"start must be at least 0, got {start}")
-    position = torch.arange(start, start + length, dtype=torch.float64, device=device)[:, None]  # [length, 1]
-    pair = torch.arange((d_model + 1) // 2, dtype=torch.float64, device=device)  # i of the formula
+    position = torch.arange(start, start + length, dtype=torch.float64, device="cpu")[:, None]  # [length, 1]
+    pair = torch.arange((d_model + 1) // 2, dtype=torch.float64, device="cpu")  # i of the formula
     angle = position / 10000 ** (2 * pair / d_model)  # [length, ceil(d/2)]
     sine, cosine = angle.sin(), angle.cos()[:, : d_model // 2]
     if layout == "halves":
         table = torch.cat([sine, cosine], dim=1)
     else:
-        table = torch.empty(length, d_model, dtype=torch.float64, device=device)
+        table = torch.empty(length, d_model, dtype=torch.float64, device="cpu")
         table[:, 0::2], table[:, 1::2] = sine, cosine
-    return table.to(dtype or torch.get_default_dtype())  # [length, d_model]
+    return torch.empty(length, d_model, dtype=dtype, device=device).copy_(table)  # [length, d_model]
 
 
 class PositionalEncoding(nn.Module):
@@ -104,20 +105,24 @@ class PositionalEncoding(nn.Module):
             x + PE, [B, T, d_model].
 
         Raises:
+            TypeError: positions are not integers.
             ValueError: wrong shape, or a position that the table does not have.
 
         Source:
             Paper 3.5; chapter 04.
         """
-        rows = _rows(x, self.table, start, positions)
-        return self.dropout(x + rows.to(x.dtype))
+        table = self.table
+        if torch.promote_types(table.dtype, x.dtype) != table.dtype:  # x is finer than the table: do not keep its rounding
+            table = self._compute(x.dtype, x.device)
+        return self.dropout(x + _rows(x, table, start, positions).to(x.dtype))
+
+    def _compute(self, dtype: torch.dtype, device: torch.device) -> Tensor:
+        length, d_model = self.table.shape
+        return sinusoidal_encoding(length, d_model, layout=self.layout, dtype=dtype, device=device)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
         super()._apply(fn, recurse)
-        length, d_model = self.table.shape
-        self.table = sinusoidal_encoding(
-            length, d_model, layout=self.layout, dtype=self.table.dtype, device=self.table.device
-        )
+        self.table = self._compute(self.table.dtype, self.table.device)
         return self
 
 
@@ -158,6 +163,7 @@ class LearnedPositionalEncoding(nn.Module):
             [B, T, d_model].
 
         Raises:
+            TypeError: positions are not integers.
             ValueError: wrong shape, or a position without a vector.
 
         Source:
@@ -228,8 +234,7 @@ def _rows(x: Tensor, table: Tensor, start: int, positions: Tensor | None) -> Ten
     max_len, d_model = table.shape
     check_hidden("x", x, d_model)
     if positions is not None:
-        if shape(positions) != shape(x)[:2]:
-            raise ValueError(f"positions must be [batch, length] {shape(x)[:2]}, got {shape(positions)}")
+        check_positions(positions, (x.shape[0], x.shape[1]), max_len)
         return table[positions]
     if start < 0:
         raise ValueError(f"start must be at least 0, got {start}")

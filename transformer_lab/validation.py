@@ -1,15 +1,13 @@
 """Argument checks that raise before any kernel runs.
 
 Floor 0: torch and the standard library only. Every message names the argument, what was expected, what came, and how to
-mend it. The checks read shapes and dtypes; only `check_token_ids` looks at values.
+mend it. The checks read shapes and dtypes; only those of token ids and positions look at values.
 """
 
 import difflib
 
 import torch
 from torch import Tensor
-
-MASK_HINT = "a padding mask comes from padding_mask(ids, pad_id), a causal one from causal_mask(T)"
 
 
 def check_heads(d_model: int, num_heads: int) -> None:
@@ -104,9 +102,10 @@ def check_attention_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
     """
     for name, x in (("query", query), ("key", key), ("value", value)):
         if not x.is_floating_point():
-            raise TypeError(f"{name} must be floating point, got {_dtype(x)}; look ids up in an embedding first")
+            raise TypeError(f"{name} must be floating point, got {dtype_name(x)}; look ids up in an embedding first")
         if x.dtype != query.dtype:
-            raise TypeError(f"query, key and value must have one dtype, got {_dtype(query)}, {_dtype(key)}, {_dtype(value)}")
+            came = ", ".join(map(dtype_name, (query, key, value)))
+            raise TypeError(f"query, key and value must have one dtype, got {came}")
         if x.device != query.device:
             raise ValueError(f"{name} is on {x.device} but query is on {query.device}; move both with .to(device)")
         if x.dim() < 2 or x.dim() != query.dim():
@@ -123,40 +122,6 @@ def check_attention_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
         raise ValueError(f"key and value must have the same length, got {key.shape[-2]} and {value.shape[-2]}")
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(f"query and key must have the same width, got {query.shape[-1]} and {key.shape[-1]}")
-
-
-def check_mask(mask: Tensor | None, query: Tensor, scores_shape: tuple[int, ...]) -> None:
-    """Refuses a mask that is not boolean or does not broadcast to the scores.
-
-    Args:
-        mask: boolean, True = may attend, rank 2 [T, S], rank 3 [h, T, S] or rank 4 [B, h, T, S], 1 where it repeats; or None.
-        query: the tensor whose device the mask must share.
-        scores_shape: (..., T, S) that the mask must broadcast to.
-
-    Raises:
-        TypeError: the mask is not boolean.
-        ValueError: its shape or device does not fit.
-
-    Source:
-        Paper 3.2.3; chapter 02.
-    """
-    if mask is None:
-        return
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        came = _dtype(mask) if isinstance(mask, Tensor) else type(mask).__name__
-        raise TypeError(f"mask must be boolean (True = may attend), got {came}; {MASK_HINT}")
-    if mask.device != query.device:
-        raise ValueError(f"mask is on {mask.device} but query is on {query.device}; move it with mask.to(query.device)")
-    fits = 2 <= mask.dim() <= len(scores_shape) and all(
-        m in (1, s) for m, s in zip(reversed(mask.shape), reversed(scores_shape), strict=False)
-    )
-    if not fits:
-        names = ("batch", "heads", "queries", "keys")[-len(scores_shape):] if len(scores_shape) <= 4 else ()
-        scores = ", ".join(f"{n} {s}" for n, s in zip(names, scores_shape, strict=True)) or str(scores_shape)
-        raise ValueError(
-            f"mask of shape {shape(mask)} does not fit scores ({scores}); "
-            f"it must broadcast to them from the right; {MASK_HINT}"
-        )
 
 
 def check_hidden(name: str, x: Tensor, d_model: int) -> None:
@@ -199,17 +164,38 @@ def check_token_ids(name: str, ids: Tensor, vocab_size: int) -> None:
         Paper 3.4; chapter 08.
     """
     if ids.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"{name} must be token ids of dtype int64 or int32, got {_dtype(ids)}; convert with .long()")
+        raise TypeError(f"{name} must be token ids of dtype int64 or int32, got {dtype_name(ids)}; convert with .long()")
     if ids.dim() != 2:
         raise ValueError(f"{name} must be token ids of shape [batch, length], got {shape(ids)}")
     if 0 in ids.shape:
         raise ValueError(f"{name} is empty (shape {shape(ids)}); at least one token is needed")
-    if _values_are_unknown(ids):
-        return
-    outside = (ids < 0) | (ids >= vocab_size)
-    if outside.any():
-        place = outside.nonzero()[0].tolist()
-        raise ValueError(f"token id {int(ids[tuple(place)])} at {place} is out of range for a vocabulary of {vocab_size}")
+    place = _first_outside(ids, vocab_size)
+    if place:
+        raise ValueError(f"token id {int(ids[place])} at {list(place)} is out of range for a vocabulary of {vocab_size}")
+
+
+def check_positions(positions: Tensor, expected: tuple[int, int], max_len: int) -> None:
+    """Refuses positions that are not whole numbers in [0, max_len), one per token; values as in `check_token_ids`.
+
+    Args:
+        positions: the positions given.
+        expected: the shape they must have, (B, T).
+        max_len: number of positions that exist.
+
+    Raises:
+        TypeError: not an integer tensor.
+        ValueError: wrong shape, or a position out of range (the first one and its place are named).
+
+    Source:
+        Paper 3.5; chapter 04.
+    """
+    if positions.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"positions must be of dtype int64 or int32, got {dtype_name(positions)}; convert with .long()")
+    if shape(positions) != expected:
+        raise ValueError(f"positions must be [batch, length] {expected}, got {shape(positions)}")
+    place = _first_outside(positions, max_len)
+    if place:
+        raise ValueError(f"position {int(positions[place])} at {list(place)} is out of range for max_len {max_len}")
 
 
 def shape(x: Tensor) -> tuple[int, ...]:
@@ -227,8 +213,27 @@ def shape(x: Tensor) -> tuple[int, ...]:
     return tuple(x.shape)
 
 
-def _dtype(x: Tensor) -> str:
+def dtype_name(x: Tensor) -> str:
+    """Returns the dtype without "torch.", for messages.
+
+    Args:
+        x: any tensor.
+
+    Returns:
+        "float32", "bool", …
+
+    Source:
+        Ours; chapter 02.
+    """
     return str(x.dtype).removeprefix("torch.")
+
+
+def _first_outside(x: Tensor, limit: int) -> tuple[int, ...]:
+    """The place of the first entry outside [0, limit); () when there is none, or when values are not known."""
+    if _values_are_unknown(x):
+        return ()
+    outside = (x < 0) | (x >= limit)
+    return tuple(outside.nonzero()[0].tolist()) if outside.any() else ()
 
 
 def _values_are_unknown(x: Tensor) -> bool:
