@@ -1,0 +1,10 @@
+"""Drawings of the book, made by code in one visual language.
+
+Floor 5: standard library only. Each function returns a `Diagram` that a notebook shows as a picture; new drawings are built
+with `Canvas`.
+"""
+
+from .style import Diagram as Diagram
+from .canvas import Canvas as Canvas
+from .architecture import architecture as architecture
+from .self_attention import self_attention as self_attention
