@@ -1,0 +1,47 @@
+"""Models that ship with the package, one line each, with no network.
+
+Floor 4c. `load_world()` is the encoder of mini-world. What each model is, how it was made and what it fails at stands in its
+card, the JSON file beside its weights.
+"""
+
+import json
+from importlib import resources
+from typing import Any
+
+import torch
+
+from ..training.world import WorldModel, new_world, read_world
+
+
+def load_world(trained: bool = True, *, device: torch.device | str = "cpu") -> WorldModel:
+    """Loads the mini-world model, or its untrained control.
+
+    Args:
+        trained: True gives the shipped weights; False the very weights that training started from.
+        device: where the model goes.
+
+    Returns:
+        The model, in float32 and eval mode.
+
+    Raises:
+        CheckpointError: the packaged file is damaged.
+
+    Source:
+        Ours; chapter 02.
+    """
+    if not trained:
+        return new_world(world_card()["recipe"]["seed"]).to(device)
+    with resources.as_file(resources.files(__name__) / "world.safetensors") as path:
+        return read_world(path, device)
+
+
+def world_card() -> dict[str, Any]:
+    """Reads the card of the mini-world model: how it was made, every measured figure, and its limits.
+
+    Returns:
+        The card; `trained` and `untrained` hold the same figures of the model and its control.
+
+    Source:
+        Model cards (Mitchell et al. 2019); chapter 02.
+    """
+    return json.loads((resources.files(__name__) / "world.json").read_text(encoding="utf-8"))
