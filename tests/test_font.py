@@ -49,7 +49,8 @@ def test_every_chinese_character_of_the_repository_is_in_the_font(make_font, gly
 
 
 def test_the_search_for_characters_sees_text_and_skips_vendored_files(make_font, tmp_path):
-    for name, text in {"book/a.md": "多头", "book/vendor/b.js": "龘", "transformer_lab/c.json": '"猫"', "tests/d.py": "鱻"}.items():
+    files = {"book/a.md": "多头", "book/vendor/b.js": "龘", "transformer_lab/c.json": '"猫"', "tests/d.py": "鱻"}
+    for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
     assert make_font.repository_characters(tmp_path) == set("多头猫")

@@ -11,6 +11,7 @@ https://github.com/notofonts/noto-cjk. It is needed only to rebuild the subset, 
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -26,12 +27,7 @@ SIMPLIFIED_CHINESE = "NotoSansCJKsc-Regular"  # the collection holds one face pe
 
 TEXT_FOLDERS = ("transformer_lab", "notebooks/src", "book")
 TEXT_SUFFIXES = {".py", ".json", ".js", ".md", ".txt", ".tsv", ".csv", ".html"}
-CJK_BLOCKS = ((0x3000, 0x303F), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0xFF00, 0xFFEF), (0x20000, 0x3FFFF))
-
-
-def is_cjk(character: str) -> bool:
-    """True for ideographs, CJK punctuation and full-width forms."""
-    return any(first <= ord(character) <= last for first, last in CJK_BLOCKS)
+CJK = re.compile("[\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 
 
 def gb2312_level_1() -> str:
@@ -48,12 +44,12 @@ def base_characters() -> str:
 
 
 def repository_characters(root: Path = ROOT) -> set[str]:
-    """Every CJK character in the text of the package, the chapters and the book."""
+    """Every ideograph, CJK punctuation mark and full-width form in the text of the package, the chapters and the book."""
     found: set[str] = set()
     for folder in TEXT_FOLDERS:
         for path in (root / folder).rglob("*"):
             if path.suffix in TEXT_SUFFIXES and "vendor" not in path.parts:
-                found.update(filter(is_cjk, path.read_text("utf-8")))
+                found.update(CJK.findall(path.read_text("utf-8")))
     return found
 
 
@@ -118,7 +114,7 @@ def build(source: Path = SOURCE, output: Path = OUTPUT, root: Path = ROOT) -> in
         SystemExit: If the source font is missing or lacks a character.
     """
     if not source.exists():
-        raise SystemExit(f"source font not found: {source}\nDebian, Ubuntu: apt-get install fonts-noto-cjk; or pass --source")
+        raise SystemExit(f"source font not found: {source}\nDebian: apt-get install fonts-noto-cjk; or pass --source")
     characters = set(base_characters()) | repository_characters(root)
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(output.name + ".partial")
@@ -133,7 +129,9 @@ def build(source: Path = SOURCE, output: Path = OUTPUT, root: Path = ROOT) -> in
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--source", type=Path, default=SOURCE, help="the Noto Sans CJK collection (default: %(default)s)")
+    parser.add_argument(
+        "--source", type=Path, default=SOURCE, help="the Noto Sans CJK collection (default: %(default)s)"
+    )
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where to write the subset")
     options = parser.parse_args(arguments)
     count = build(options.source, options.output)
