@@ -6,7 +6,7 @@ Floor 1.
 import torch.nn as nn
 from torch import Tensor
 
-from .validation import check_dropout, check_hidden, check_positive, shape
+from .validation import check_dropout, check_hidden, check_positive
 
 
 class AddNorm(nn.Module):
@@ -74,7 +74,7 @@ class AddNorm(nn.Module):
             Paper 3.1; chapter 06.
         """
         check_hidden("x", x, self.d_model)
-        if shape(x) != shape(y):
-            raise ValueError(f"x and y must have the same shape to be added, got {shape(x)} and {shape(y)}")
+        if tuple(x.shape) != tuple(y.shape):
+            raise ValueError(f"x and y must have the same shape to be added, got {tuple(x.shape)} and {tuple(y.shape)}")
         added = x + self.dropout(y)  # [B, T, d_model]
         return added if self.norm_first else self.norm(added)

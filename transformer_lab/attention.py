@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .masks import check_mask
-from .validation import check_attention_inputs, check_dropout, check_heads, check_hidden, shape
+from .validation import check_attention_inputs, check_dropout, check_heads, check_hidden
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -40,7 +40,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, mask
     check_attention_inputs(query, key, value)
     check_mask(mask, query, (*query.shape[:-1], key.shape[-2]))
     dtype = query.dtype
-    if dtype in (torch.float16, torch.bfloat16):  # sums in float32, as fused kernels do: q·k may leave the range of fp16
+    if dtype in (torch.float16, torch.bfloat16):  # q·k may leave fp16's range; fused kernels too sum in float32
         query, key, value = query.float(), key.float(), value.float()
     scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)  # [..., T, S]
     if mask is None:
@@ -72,7 +72,7 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
         Paper 3.2.2; article, "Multi-head: code"; chapter 03.
     """
     if x.dim() != 3:
-        raise ValueError(f"x must be [batch, length, d_model], got {shape(x)}")
+        raise ValueError(f"x must be [batch, length, d_model], got {tuple(x.shape)}")
     B, T, d_model = x.shape
     check_heads(d_model, num_heads)
     return x.reshape(B, T, num_heads, d_model // num_heads).transpose(1, 2)  # [B, h, T, d_k]
@@ -96,7 +96,7 @@ def merge_heads(x: Tensor) -> Tensor:
         Paper 3.2.2, Concat; article, "Multi-head: code"; chapter 03.
     """
     if x.dim() != 4:
-        raise ValueError(f"x must be [batch, heads, length, d_v], got {shape(x)}")
+        raise ValueError(f"x must be [batch, heads, length, d_v], got {tuple(x.shape)}")
     B, h, T, d_v = x.shape
     return x.transpose(1, 2).reshape(B, T, h * d_v)
 

@@ -11,7 +11,9 @@ from .attention import MultiHeadAttention
 from .config import TransformerConfig
 from .embedding import TokenEmbedding
 from .feed_forward import FeedForward
+from .masks import check_mask
 from .positional import positional_module
+from .validation import check_hidden, check_length, check_token_ids
 
 
 class EncoderLayer(nn.Module):
@@ -51,6 +53,8 @@ class EncoderLayer(nn.Module):
         Source:
             Paper 3.1; chapter 06.
         """
+        check_hidden("x", x, self.self_attn.d_model)
+        check_mask(mask, x, (x.shape[0], self.self_attn.num_heads, x.shape[1], x.shape[1]))
         attended, _ = self.self_attn(self.add_norm1.enter(x), mask=mask)  # [B, S, d_model]
         x = self.add_norm1(x, attended)
         return self.add_norm2(x, self.ffn(self.add_norm2.enter(x)))
@@ -94,7 +98,14 @@ class Encoder(nn.Module):
         Source:
             Paper 3.1; chapter 06.
         """
+        self._check(src, mask)
         x = self.pos_encoding(self.embedding(src))  # [B, S, d_model]
         for layer in self.layers:
             x = layer(x, mask)
         return self.final_norm(x)
+
+    def _check(self, src: Tensor, mask: Tensor | None) -> None:
+        check_token_ids("src", src)  # their range is checked where they are looked up
+        if self.config.position != "none":
+            check_length(src.shape[1], self.config.max_len)
+        check_mask(mask, src, (src.shape[0], self.config.num_heads, src.shape[1], src.shape[1]))

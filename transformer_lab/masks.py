@@ -7,7 +7,7 @@ of `nn.Transformer`'s. A mask broadcasts from the right: rank 2 is [T, S], rank 
 import torch
 from torch import Tensor
 
-from .validation import check_positive, dtype_name, shape
+from .validation import check_positive, dtype_name
 
 HINT = "a padding mask comes from padding_mask(ids, pad_id), a causal one from causal_mask(T)"
 
@@ -63,7 +63,7 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     if ids.is_floating_point() or ids.dtype == torch.bool:
         raise TypeError(f"ids must be token ids (integers), got {dtype_name(ids)}")
     if ids.dim() != 2:
-        raise ValueError(f"ids must be [batch, length], got {shape(ids)}")
+        raise ValueError(f"ids must be [batch, length], got {tuple(ids.shape)}")
     return (ids != pad_id)[:, None, None, :]  # [B, 1, 1, S]
 
 
@@ -94,7 +94,8 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
             try:
                 torch.broadcast_shapes(combined.shape, mask.shape)
             except RuntimeError:
-                raise ValueError(f"masks of shapes {shape(combined)} and {shape(mask)} do not broadcast together") from None
+                shapes = f"{tuple(combined.shape)} and {tuple(mask.shape)}"
+                raise ValueError(f"masks of shapes {shapes} do not broadcast together") from None
         combined = mask if combined is None else combined & mask
     return combined
 
@@ -126,7 +127,7 @@ def check_mask(mask: Tensor | None, query: Tensor, scores_shape: tuple[int, ...]
         names = ("batch", "heads", "queries", "keys")[-len(scores_shape):] if len(scores_shape) <= 4 else ()
         scores = ", ".join(f"{n} {s}" for n, s in zip(names, scores_shape, strict=True)) or str(scores_shape)
         raise ValueError(
-            f"mask of shape {shape(mask)} does not fit scores ({scores}); "
+            f"mask of shape {tuple(mask.shape)} does not fit scores ({scores}); "
             f"it must broadcast to them from the right; {HINT}"
         )
 

@@ -10,7 +10,7 @@ import torch.nn as nn
 from torch import Tensor
 
 from .config import TransformerConfig
-from .validation import check_choice, check_dropout, check_hidden, check_positions, check_positive
+from .validation import check_choice, check_dropout, check_hidden, check_length, check_positions, check_positive
 
 LAYOUTS = ("interleaved", "halves")
 
@@ -112,7 +112,7 @@ class PositionalEncoding(nn.Module):
             Paper 3.5; chapter 04.
         """
         table = self.table
-        if torch.promote_types(table.dtype, x.dtype) != table.dtype:  # x is finer than the table: do not keep its rounding
+        if torch.promote_types(table.dtype, x.dtype) != table.dtype:  # x is finer than the table
             table = self._compute(x.dtype, x.device)
         return self.dropout(x + _rows(x, table, start, positions).to(x.dtype))
 
@@ -239,6 +239,5 @@ def _rows(x: Tensor, table: Tensor, start: int, positions: Tensor | None) -> Ten
     if start < 0:
         raise ValueError(f"start must be at least 0, got {start}")
     end = start + x.shape[1]
-    if end > max_len:
-        raise ValueError(f"sequence of {end} is longer than max_len {max_len} (build the model with max_len >= {end})")
+    check_length(end, max_len)
     return table[start:end]

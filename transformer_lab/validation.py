@@ -111,12 +111,12 @@ def check_attention_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
         if x.dim() < 2 or x.dim() != query.dim():
             raise ValueError(
                 "query, key and value must have the same rank of at least 2 ([..., length, width]), "
-                f"got {shape(query)}, {shape(key)}, {shape(value)}"
+                f"got {tuple(query.shape)}, {tuple(key.shape)}, {tuple(value.shape)}"
             )
         if x.shape[:-2] != query.shape[:-2]:
             raise ValueError(
-                f"query, key and value must agree in every axis before length and width, got {name} {shape(x)} "
-                f"beside query {shape(query)}; expand the smaller one yourself if that is what you mean"
+                f"query, key and value must agree in every axis before length and width, got {name} {tuple(x.shape)} "
+                f"beside query {tuple(query.shape)}; expand the smaller one yourself if that is what you mean"
             )
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"key and value must have the same length, got {key.shape[-2]} and {value.shape[-2]}")
@@ -140,12 +140,29 @@ def check_hidden(name: str, x: Tensor, d_model: int) -> None:
     """
     if x.dim() != 3:
         fix = f"; add the batch axis with {name}.unsqueeze(0)" if x.dim() == 2 else ""
-        raise ValueError(f"{name} must be [batch, length, d_model={d_model}], got {shape(x)}{fix}")
+        raise ValueError(f"{name} must be [batch, length, d_model={d_model}], got {tuple(x.shape)}{fix}")
     if x.shape[-1] != d_model:
-        raise ValueError(f"{name} must have width d_model={d_model}, got {x.shape[-1]} (shape {shape(x)})")
+        raise ValueError(f"{name} must have width d_model={d_model}, got {x.shape[-1]} (shape {tuple(x.shape)})")
 
 
-def check_token_ids(name: str, ids: Tensor, vocab_size: int) -> None:
+def check_length(length: int, max_len: int) -> None:
+    """Refuses a sequence for which there are not enough positions.
+
+    Args:
+        length: number of tokens, those before the first one given included.
+        max_len: number of positions.
+
+    Raises:
+        ValueError: length > max_len.
+
+    Source:
+        Paper 3.5; chapter 04.
+    """
+    if length > max_len:
+        raise ValueError(f"sequence of {length} is longer than max_len {max_len} (build the model with max_len >= {length})")
+
+
+def check_token_ids(name: str, ids: Tensor, vocab_size: int | None = None) -> None:
     """Refuses ids that are not a non-empty [B, S] of whole numbers in [0, vocab_size).
 
     The range is checked by value, which waits for the device; under `torch.compile`, `torch.export` and `vmap`, where
@@ -154,7 +171,7 @@ def check_token_ids(name: str, ids: Tensor, vocab_size: int) -> None:
     Args:
         name: the argument's name.
         ids: the token ids given.
-        vocab_size: number of rows of the embedding table.
+        vocab_size: number of rows of the embedding table; None leaves the range to a later check.
 
     Raises:
         TypeError: not an integer tensor.
@@ -166,10 +183,10 @@ def check_token_ids(name: str, ids: Tensor, vocab_size: int) -> None:
     if ids.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"{name} must be token ids of dtype int64 or int32, got {dtype_name(ids)}; convert with .long()")
     if ids.dim() != 2:
-        raise ValueError(f"{name} must be token ids of shape [batch, length], got {shape(ids)}")
+        raise ValueError(f"{name} must be token ids of shape [batch, length], got {tuple(ids.shape)}")
     if 0 in ids.shape:
-        raise ValueError(f"{name} is empty (shape {shape(ids)}); at least one token is needed")
-    place = _first_outside(ids, vocab_size)
+        raise ValueError(f"{name} is empty (shape {tuple(ids.shape)}); at least one token is needed")
+    place = _first_outside(ids, vocab_size) if vocab_size else ()
     if place:
         raise ValueError(f"token id {int(ids[place])} at {list(place)} is out of range for a vocabulary of {vocab_size}")
 
@@ -191,26 +208,11 @@ def check_positions(positions: Tensor, expected: tuple[int, int], max_len: int) 
     """
     if positions.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"positions must be of dtype int64 or int32, got {dtype_name(positions)}; convert with .long()")
-    if shape(positions) != expected:
-        raise ValueError(f"positions must be [batch, length] {expected}, got {shape(positions)}")
+    if tuple(positions.shape) != expected:
+        raise ValueError(f"positions must be [batch, length] {expected}, got {tuple(positions.shape)}")
     place = _first_outside(positions, max_len)
     if place:
         raise ValueError(f"position {int(positions[place])} at {list(place)} is out of range for max_len {max_len}")
-
-
-def shape(x: Tensor) -> tuple[int, ...]:
-    """Returns the shape as a plain tuple, for messages.
-
-    Args:
-        x: any tensor.
-
-    Returns:
-        The sizes of its axes.
-
-    Source:
-        Ours; chapter 02.
-    """
-    return tuple(x.shape)
 
 
 def dtype_name(x: Tensor) -> str:
