@@ -2,6 +2,10 @@
 
 Floor 1. Axis letters used in all shapes: B batch, h heads, T queries, S keys, d_k = d_model / h, d_v width of a value.
 Batch first, always; scores and weights are [B, h, T, S]. Masks are boolean, True = may attend.
+
+Finite input gives finite output, in every dtype. NaN and infinity are not looked for: a query that may attend to one gets
+NaN, as in torch. Where it is blocked, a bad value still spoils the other queries of its own sentence and head (0·NaN is
+NaN), and a bad key does so on the fused path; another sentence or head is never touched.
 """
 
 import math
