@@ -158,6 +158,7 @@ def test_what_is_missing_is_said_in_a_paragraph(machine, python, settings, words
     assert code == 1
     assert [word for word in words if word not in said] == []
     assert "Traceback" not in said
+    assert (machine.root / ".venv").exists() == ("pip" in (python or {})), "nothing is made before what it needs is there"
 
 
 def test_after_a_failure_the_same_command_goes_on(machine):
