@@ -1,0 +1,109 @@
+// One query word: what it looks at, as bars with numbers and as arcs, and what the model would expect in its place.
+
+const ROW = 40, GUTTER = 40;
+const two = (x) => x.toFixed(2);
+const strong = (word) => h('bdi', {}, word);
+
+function queryPanel(app) {
+  const { text, state } = app;
+  const title = h('p', { class: 'title' }), legend = h('legend', { class: 'hidden-text' }), arcs = arcsDrawing();
+  const rows = h('fieldset', { class: 'rows' });
+  let built = null, lines = [];
+
+  function rebuild() {
+    built = state.words;
+    lines = built.map((word, place) => queryRow(app, word, place));
+    rows.replaceChildren(legend, arcs.node, ...lines.map((line) => line.node));
+  }
+
+  const node = h('div', { class: 'block' }, title, h('p', { class: 'quiet between' }, h('span', {}, text.query_help), h('span', { 'aria-hidden': 'true' }, text.may_be_seen)), rows);
+  return {
+    node,
+    draw(result) {
+      if (built !== state.words) rebuild();
+      title.replaceChildren(...phrase(text.query_title, { word: strong(state.words[state.query]) }));
+      legend.textContent = title.textContent;
+      lines.forEach((line, place) => line.draw(result.row[place], result.odd[place]));
+      arcs.draw(result.row, state.query);
+    },
+  };
+}
+
+function queryRow(app, word, place) {
+  const { text, state } = app;
+  const radio = h('input', { class: 'hidden-text', type: 'radio', name: 'query', onchange: () => app.change({ query: place }) });
+  const name = h('label', { class: 'word' }, radio, strong(word));
+  const bar = h('span', { class: 'bar' }), number = h('span', { class: 'number' });
+  const check = h('input', { type: 'checkbox', onchange: () => app.hide(place, !check.checked) });
+  const eye = h('label', { class: 'eye' }, check, h('span', { class: 'hidden-text' }, `${word} ${text.may_be_seen}`));
+  const node = h('div', { class: 'row' }, name, h('span', { class: 'track' }, bar), number, eye);
+  return {
+    node,
+    draw(weight, isOdd) {
+      radio.checked = state.query === place;
+      check.checked = !state.hidden.has(place);
+      node.classList.toggle('off', !app.allowed[state.query][place]);
+      name.classList.toggle('odd', isOdd);
+      radio.setAttribute('aria-label', word + say(text.word_place, { place: place + 1 }) + (isOdd ? text.odd : ''));
+      bar.style.width = `${100 * weight}%`;
+      number.textContent = two(weight);
+    },
+  };
+}
+
+/** Arcs in the margin from the query to every word, as thick as the weight. */
+function arcsDrawing() {
+  const svg = (name) => document.createElementNS('http://www.w3.org/2000/svg', name);
+  const node = svg('svg');
+  node.setAttribute('class', 'arcs');
+  node.setAttribute('aria-hidden', 'true');
+  return {
+    node,
+    draw(row, query) {
+      while (node.childElementCount > row.length) node.lastChild.remove();
+      while (node.childElementCount < row.length) node.append(svg('path'));
+      node.setAttribute('height', row.length * ROW);
+      const middle = (place) => place * ROW + ROW / 2, from = middle(query);
+      row.forEach((weight, place) => {
+        const to = middle(place), reach = place === query ? 0 : GUTTER - Math.min(GUTTER - 4, 12 + Math.abs(to - from) / 6);
+        const path = place === query
+          ? `M ${GUTTER} ${from - 6} C ${GUTTER - 14} ${from - 10} ${GUTTER - 14} ${from + 10} ${GUTTER} ${from + 6}`
+          : `M ${GUTTER} ${from} C ${reach} ${from} ${reach} ${to} ${GUTTER} ${to}`;
+        const line = node.childNodes[place];
+        line.setAttribute('d', path);
+        line.style.strokeWidth = 1 + 7 * weight;
+        line.style.opacity = weight < 0.005 ? 0 : 0.2 + 0.8 * Math.sqrt(weight);
+      });
+    },
+  };
+}
+
+function expectPanel(app) {
+  const { config, text, state } = app;
+  const title = h('p', { class: 'title' }), list = h('div', { class: 'expect' });
+  const put = (word) => app.setWords(replaced(state.words, state.query, word));
+  const lines = Array.from({ length: 5 }, () => {
+    const button = h('button', { class: 'button', type: 'button', onclick: () => put(button.textContent) });
+    const bar = h('span', { class: 'bar' }), number = h('span', { class: 'number' });
+    return { node: h('div', { class: 'row' }, button, h('span', { class: 'track' }, bar), number), button, bar, number };
+  });
+  list.append(...lines.map((line) => line.node));
+  const select = h('select', { class: 'field', onchange: () => put(select.value) }, ...config.words.map((word) => h('option', { value: word }, word)));
+  const changed = h('span', {}), fits = h('p', { class: 'quiet' });
+  const node = h('div', { class: 'block' }, title, list, h('label', { class: 'inline quiet' }, changed, select), fits);
+  return {
+    node,
+    draw(result) {
+      const word = state.words[state.query];
+      title.replaceChildren(...phrase(text.expect_title, { word: strong(word) }));
+      result.expected.forEach(({ word: expected, probability }, i) => {
+        lines[i].button.replaceChildren(strong(expected));
+        lines[i].bar.style.width = `${100 * probability}%`;
+        lines[i].number.textContent = two(probability);
+      });
+      changed.replaceChildren(...phrase(text.expect_help, { word: strong(word) }));
+      select.value = word;
+      fits.replaceChildren(...phrase(text.fits, { word: strong(word), probability: two(result.swapped[state.query]) }));
+    },
+  };
+}
