@@ -146,7 +146,7 @@ def test_markup_does_not_leak(document):
 
 
 def test_no_document_promises_or_mentions_what_is_not_there(document):
-    assert not re.search(r"\b(TODO|FIXME|TBD)\b|coming soon|lorem ipsum|/root/|/tmp/|/opt/", read(document), re.IGNORECASE)
+    assert not re.search(r"\b(TOD[O]|FIXM[E]|TBD)\b|coming soo[n]|lorem ipsu[m]|/roo[t]/|/tmp/|/opt/", read(document), re.IGNORECASE)
 
 
 def test_readme_code_runs():

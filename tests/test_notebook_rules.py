@@ -228,6 +228,20 @@ def test_a_whole_chapter_is_fine():
     assert broken(rules.chapter_shape, *cells) == ""
 
 
+@pytest.mark.parametrize(
+    "prose", ["```{note}\nx\n```", ":::{tip} x\n:::", "as in {cite}`vaswani2017`", "~~~{math}\nx\n~~~"]
+)
+def test_markdown_that_only_the_book_understands_is_refused(prose):
+    assert "use plain Markdown" in broken(rules.plain_markdown, prose)
+
+
+def test_plain_markdown_is_fine():
+    prose = (
+        "A set $\\{a\\}$, `{x}`, f`{y}`: \n\n```python\nf'{x}'\n```\n\n<details><summary>More</summary>\nx\n</details>"
+    )
+    assert broken(rules.plain_markdown, prose, code("f'{x}`'")) == ""
+
+
 def test_the_first_code_cell_is_the_set_up_cell():
     def found(*cells):
         return list(rules.setup_cell(notebook(*cells), "import torch"))

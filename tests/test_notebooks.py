@@ -17,7 +17,7 @@ import notebooks
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = notebooks.chapter_names(ROOT)
 RULES = (
-    rules.chapter_shape, rules.known_tags, rules.no_semicolon, rules.alternative_text, rules.live_panels,
+    rules.chapter_shape, rules.plain_markdown, rules.known_tags, rules.no_semicolon, rules.alternative_text, rules.live_panels,
     rules.expected_errors, rules.stable_outputs,
 )  # fmt: skip
 

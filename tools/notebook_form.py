@@ -127,4 +127,6 @@ def read_notebook(path: Path) -> NotebookNode:
         notebook = nbformat.reads(path.read_text("utf-8"), as_version=nbformat.NO_CONVERT)
         return notebook if notebook.nbformat == 4 else nbformat.convert(notebook, 4)
     except (ValueError, KeyError, AttributeError, nbformat.reader.NotJSONError) as error:
-        raise ValueError(f"{path.name} is not a notebook: {str(error)[:200]}") from error
+        raise ValueError(
+            f"{path.name} is not a notebook ({str(error)[:100]}); replace it with: build --overwrite {path.stem}"
+        ) from error

@@ -25,6 +25,8 @@ LIVE_SENTENCE = "live kernel"  # a still says that the panel needs one
 INTERNAL_MODULES = {"validation", "element"}  # their helpers have everyday names and no chapter imports them
 MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
 FENCED = re.compile(r"^(`{3,}|~{3,}).*?^\1", re.MULTILINE | re.DOTALL)
+CODE_SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)[^\n]+?(?<!`)\1(?!`)")
+MYST = re.compile(r"^(?:`{3,}|~{3,}|:{3,})\s*\{[^`\n]*|\{[\w:.+-]+\}``", re.MULTILINE)
 HEADING = re.compile(r"^(#{1,6}) +(.+)$", re.MULTILINE)
 TRACES = {
     "a memory address": re.compile(r"\b0x[0-9a-f]{6,}"),
@@ -212,11 +214,19 @@ def chapter_shape(notebook: NotebookNode) -> Iterator[str]:
         yield "has no section 'Summary'"
 
 
+def plain_markdown(notebook: NotebookNode) -> Iterator[str]:
+    """Prose is Markdown that Colab and GitHub show too: no MyST directive, no MyST role."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for found in MYST.findall(CODE_SPAN.sub("``", cell.source)):
+                yield f"{cell.get('id', '?')}: {found!r} shows as it stands in Colab and GitHub; use plain Markdown"
+
+
 def broken_rules(notebook: NotebookNode, template: str, public: set[str]) -> Iterator[str]:
     """Everything that breaks a rule, in the order of the rules."""
     yield from setup_cell(notebook, template)
     yield from one_story(notebook, public)
     for rule in (
-        chapter_shape, known_tags, no_semicolon, alternative_text, live_panels, expected_errors, stable_outputs,
+        chapter_shape, plain_markdown, known_tags, no_semicolon, alternative_text, live_panels, expected_errors, stable_outputs,
     ):  # fmt: skip
         yield from rule(notebook)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import jupytext
 import nbformat
-import yaml
 from jupytext.myst import myst_to_notebook, notebook_to_myst
 from nbformat import NotebookNode
 from notebook_form import KEPT_METADATA, inputs
+from repository import repository_settings
 
 HEADER = """\
 ---
@@ -71,9 +71,7 @@ def setup_source(root: Path) -> str:
         Python source. While the address is empty, a missing package is an error that says how to install it from a local
         copy; once it is set, Colab installs the package from there.
     """
-    config = root / "_config.yml"
-    repository = (yaml.safe_load(config.read_text("utf-8")) or {}).get("repository") or {} if config.exists() else {}
-    url, branch = (repository.get("url") or "").strip(), repository.get("branch") or "main"
+    url, branch = repository_settings(root)
     if not url:
         return SETUP.format(imports="from importlib.util import find_spec\n", install=LOCAL_INSTALL)
     imports = "import sys\nfrom importlib.util import find_spec\n"

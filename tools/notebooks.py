@@ -89,7 +89,7 @@ def build(chapter: Chapter, overwrite: bool = False) -> None:
     old = chapter.text()
     text = with_setup(old, chapter.root)
     notebook = parse_text(text)
-    if chapter.edited_by_hand() and not overwrite:
+    if not overwrite and chapter.edited_by_hand():
         raise ChapterError(
             f"{chapter.notebook_path.name} was edited by hand and building would lose that.\n"
             f"Take the edits into the text with: {COMMAND} pull {chapter.name}\nor drop them with: build --overwrite"
@@ -120,9 +120,8 @@ def beginnings(cells: list[dict], others: list[dict]) -> str:
     return ", ".join(repr(cell["source"].splitlines()[0][:60]) for cell in cells if cell not in others) or "nothing"
 
 
-def out_of_step(chapter: Chapter, notebook: NotebookNode) -> Iterator[str]:
+def out_of_step(chapter: Chapter, text: NotebookNode, notebook: NotebookNode) -> Iterator[str]:
     """Each input that differs between text and notebook, and the command that repairs it."""
-    text = parse_text(chapter.text())
     wanted, given = inputs(text), inputs(notebook)
     if wanted == given:
         return
@@ -146,12 +145,12 @@ def check(chapter: Chapter, public: set[str]) -> Iterator[str]:
         yield f"has no notebook; {repair}"
         return
     try:
+        text = parse_text(chapter.text())
         notebook = read_notebook(chapter.notebook_path)
-        apart = list(out_of_step(chapter, notebook))
     except ValueError as error:
-        yield f"{error}; {repair}"
+        yield str(error)
         return
-    if apart:
+    if apart := list(out_of_step(chapter, text, notebook)):
         yield from apart
         return
     normal = normalise(notebook, chapter.name)
