@@ -23,5 +23,10 @@ from .feed_forward import FeedForward as FeedForward
 from .add_norm import AddNorm as AddNorm
 from .encoder import Encoder as Encoder
 from .encoder import EncoderLayer as EncoderLayer
+from .decoder import Decoder as Decoder
+from .decoder import DecoderLayer as DecoderLayer
+from .cache import DecoderCache as DecoderCache
+from .cache import KVCache as KVCache
+from .transformer import Transformer as Transformer
 
 __version__ = "0.1.0"

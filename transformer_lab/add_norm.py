@@ -76,5 +76,5 @@ class AddNorm(nn.Module):
         check_hidden("x", x, self.d_model)
         if tuple(x.shape) != tuple(y.shape):
             raise ValueError(f"x and y must have the same shape to be added, got {tuple(x.shape)} and {tuple(y.shape)}")
-        added = x + self.dropout(y)  # [B, T, d_model]
+        added = x + (self.dropout(y) if self.training else y)  # [B, T, d_model]; no call at all in eval
         return added if self.norm_first else self.norm(added)

@@ -15,7 +15,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from .masks import check_mask
+from .cache import KVCache
+from .masks import causal_mask, check_mask, combine_masks
 from .validation import check_attention_inputs, check_dropout, check_heads, check_hidden
 
 
@@ -55,6 +56,35 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, mask
         weights = scores.masked_fill(~mask & sees_something, -math.inf).softmax(dim=-1)
         weights = weights.masked_fill(~mask, 0.0)
     return (weights @ value).to(dtype), weights.to(dtype)  # [..., T, d_v], [..., T, S]
+
+
+def fused_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool = False, dropout: float = 0.0
+) -> Tensor:
+    """Computes the same output by one kernel that never stores the weights.
+
+    PyTorch's own causal flag is aligned at the top left, so it serves only when T = S; a single query, the newest, may see
+    every key and needs no mask; in every other case the bottom-right `causal_mask` is built.
+
+    Args:
+        query: [B, h, T, d_k].
+        key: [B, h, S, d_k].
+        value: [B, h, S, d_v].
+        mask: boolean, True = may attend, broadcastable to [B, h, T, S], or None.
+        causal: hide the future as well.
+        dropout: probability of dropping a weight.
+
+    Returns:
+        output [B, h, T, d_v].
+
+    Source:
+        Paper 3.2.1; chapter 09.
+    """
+    T, S = query.shape[-2], key.shape[-2]
+    causal = causal and T > 1
+    if causal and (mask is not None or T != S):
+        mask, causal = combine_masks(mask, causal_mask(T, S, device=query.device)), False
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal, dropout_p=dropout)
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -150,6 +180,8 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         *,
         need_weights: bool = False,
+        cache: KVCache | None = None,
+        causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Attends from every query to the keys it may see.
 
@@ -157,38 +189,70 @@ class MultiHeadAttention(nn.Module):
             query: [B, T, d_model].
             key: [B, S, d_model]; the query when None (self-attention).
             value: [B, S, d_model]; the key when None.
-            mask: boolean, True = may attend, broadcastable to [B, h, T, S].
+            mask: boolean, True = may attend, broadcastable to [B, h, T, S]; with a growing cache S counts the cached
+                tokens too.
             need_weights: also return the weights, by the formula; otherwise a fused kernel does the same sum faster.
+            cache: a growing cache takes the projected keys and values, and all that it holds are attended to; a fixed one is
+                filled at the first call and used as it is from then on (key and value are not looked at again).
+            causal: hide the future as well, like `causal_mask(T, S)`, without building it where the kernel can do without.
 
         Returns:
             output [B, T, d_model], and weights [B, h, T, S] from before dropout, or None.
 
         Raises:
             TypeError: the mask is not boolean.
-            ValueError: a shape or a device does not fit.
+            ValueError: a shape, a device or the cache does not fit.
 
         Source:
-            Paper 3.2.2, figure 2; chapters 02 and 03.
+            Paper 3.2.2, figure 2; chapters 02, 03 and 09.
         """
         key = query if key is None else key
         value = key if value is None else value
-        self._check(query, key, value, mask)
+        self._check(query, key, value, mask, cache)
         Q = split_heads(self.W_q(query), self.num_heads)  # [B, h, T, d_k]
-        K = split_heads(self.W_k(key), self.num_heads)  # [B, h, S, d_k]
-        V = split_heads(self.W_v(value), self.num_heads)  # [B, h, S, d_v]
+        K, V = self._keys_and_values(key, value, cache)  # [B, h, S, d_k] each
         dropout = self.dropout if self.training else 0.0
         if need_weights:
+            mask = combine_masks(mask, causal_mask(Q.shape[2], K.shape[2], device=Q.device)) if causal else mask
             heads, weights = scaled_dot_product_attention(Q, K, V, mask)
             if dropout:
-                heads = F.dropout(weights, dropout) @ V  # [B, h, T, d_v]
+                heads = F.dropout(weights, dropout) @ V  # [B, h, T, d_k]
         else:
-            heads, weights = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout), None
+            heads, weights = fused_attention(Q, K, V, mask, causal=causal, dropout=dropout), None
         return self.W_o(merge_heads(heads)), weights
 
-    def _check(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+    def project(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Projects keys and values and splits them into heads, as a cache keeps them.
+
+        Args:
+            key: [B, S, d_model].
+            value: [B, S, d_model].
+
+        Returns:
+            K and V, [B, h, S, d_k] each.
+
+        Source:
+            Article, "KV cache: principle"; chapter 09.
+        """
+        return split_heads(self.W_k(key), self.num_heads), split_heads(self.W_v(value), self.num_heads)
+
+    def _keys_and_values(self, key: Tensor, value: Tensor, cache: KVCache | None) -> tuple[Tensor, Tensor]:
+        if cache is not None and cache.fixed and cache.length:
+            return cache.keys, cache.values
+        K, V = self.project(key, value)
+        return (K, V) if cache is None else cache.append(K, V)
+
+    def _check(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, cache: KVCache | None) -> None:
         for name, x in (("query", query), ("key", key), ("value", value)):
             check_hidden(name, x, self.d_model)
             if x.shape[0] != query.shape[0]:
                 raise ValueError(f"{name} holds batch {x.shape[0]} but query has batch {query.shape[0]}")
         check_attention_inputs(query, key, value)
-        check_mask(mask, query, (query.shape[0], self.num_heads, query.shape[1], key.shape[1]))
+        B, S, _ = key.shape
+        if cache is not None:
+            new_tokens = 0 if cache.fixed and cache.length else S
+            dtype = None if torch.is_autocast_enabled(query.device.type) else query.dtype  # autocast decides later
+            cache.check_fits(B, self.num_heads, new_tokens, self.d_model // self.num_heads, dtype=dtype, device=query.device)
+            S = cache.length + new_tokens
+        if mask is not None:
+            check_mask(mask, query, (B, self.num_heads, query.shape[1], S))

@@ -65,4 +65,4 @@ class FeedForward(nn.Module):
         """
         check_hidden("x", x, self.linear1.in_features)
         inner = _ACTIVATIONS[self.activation](self.linear1(x))  # [B, T, d_ff]
-        return self.linear2(self.dropout(inner))  # [B, T, d_model]
+        return self.linear2(self.dropout(inner) if self.training else inner)  # [B, T, d_model]

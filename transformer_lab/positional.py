@@ -114,7 +114,8 @@ class PositionalEncoding(nn.Module):
         table = self.table
         if torch.promote_types(table.dtype, x.dtype) != table.dtype:  # x is finer than the table
             table = self._compute(x.dtype, x.device)
-        return self.dropout(x + _rows(x, table, start, positions).to(x.dtype))
+        x = x + _rows(x, table, start, positions).to(x.dtype)
+        return self.dropout(x) if self.training else x
 
     def _compute(self, dtype: torch.dtype, device: torch.device) -> Tensor:
         length, d_model = self.table.shape

@@ -232,12 +232,25 @@ def dtype_name(x: Tensor) -> str:
 
 def _first_outside(x: Tensor, limit: int) -> tuple[int, ...]:
     """The place of the first entry outside [0, limit); () when there is none, or when values are not known."""
-    if _values_are_unknown(x):
+    if values_are_unknown(x):
         return ()
-    outside = (x < 0) | (x >= limit)
-    return tuple(outside.nonzero()[0].tolist()) if outside.any() else ()
+    lowest, highest = x.aminmax()
+    if lowest >= 0 and highest < limit:
+        return ()
+    return tuple(((x < 0) | (x >= limit)).nonzero()[0].tolist())
 
 
-def _values_are_unknown(x: Tensor) -> bool:
+def values_are_unknown(x: Tensor) -> bool:
+    """Tells whether only the shape of a tensor is known: while compiling, exporting, under vmap, on the meta device.
+
+    Args:
+        x: any tensor.
+
+    Returns:
+        True where a value must not be looked at.
+
+    Source:
+        Ours; chapter 10.
+    """
     wrapped = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda _: False)  # vmap, jacrev
     return torch.compiler.is_compiling() or x.is_meta or wrapped(x)

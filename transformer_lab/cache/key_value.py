@@ -1,0 +1,204 @@
+"""One attention's keys and values.
+
+Floor 0: torch only.
+"""
+
+import torch
+from torch import Tensor
+
+from ..validation import check_positive
+
+
+class KVCache:
+    r"""Holds the projected keys and values of one attention.
+
+    Two kinds: a growing one gets the keys and values of each new token appended (self-attention), a fixed one is filled
+    once and then only read (cross-attention).
+
+    $$\text{bytes} = 2 \cdot B \cdot h \cdot \text{capacity} \cdot d_k \cdot \text{bytes per number}$$
+
+    Args:
+        batch: number of rows B.
+        num_heads: heads h.
+        capacity: most tokens it can hold.
+        d_k: width of a head.
+        fixed: True for a cache that is filled once.
+        dtype: of the numbers; torch's default when None.
+        device: where they are kept.
+
+    Raises:
+        TypeError: a size is not an int.
+        ValueError: a size is below 1.
+
+    Source:
+        Article, "KV cache: principle" and "two caches"; chapter 09.
+    """
+
+    def __init__(
+        self,
+        batch: int,
+        num_heads: int,
+        capacity: int,
+        d_k: int,
+        *,
+        fixed: bool = False,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        check_positive(batch=batch, num_heads=num_heads, capacity=capacity, d_k=d_k)
+        self.fixed = fixed
+        self.length = 0
+        self._keys = torch.zeros(batch, num_heads, capacity, d_k, dtype=dtype, device=device)
+        self._values = torch.zeros_like(self._keys)
+
+    @property
+    def batch(self) -> int:
+        """Number of rows B."""
+        return self._keys.shape[0]
+
+    @property
+    def capacity(self) -> int:
+        """Most tokens it can hold."""
+        return self._keys.shape[2]
+
+    @property
+    def keys(self) -> Tensor:
+        """The keys held, [B, h, length, d_k]; a view."""
+        return self._keys[:, :, : self.length]
+
+    @property
+    def values(self) -> Tensor:
+        """The values held, [B, h, length, d_k]; a view."""
+        return self._values[:, :, : self.length]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes taken, 2·B·h·capacity·d_k·(bytes per number)."""
+        return self._keys.nbytes + self._values.nbytes
+
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Adds the keys and values of new tokens behind those held.
+
+        Args:
+            keys: [B, h, T, d_k].
+            values: [B, h, T, d_k].
+
+        Returns:
+            All keys and all values held, [B, h, length, d_k] each; views.
+
+        Raises:
+            ValueError: batch, heads, width, dtype or device differ from the cache's, the cache is full, or it is fixed
+                and already filled.
+
+        Source:
+            Article, "Vector or matrix?"; chapter 09.
+        """
+        self.check_fits(keys.shape[0], keys.shape[1], keys.shape[2], keys.shape[3], dtype=keys.dtype, device=keys.device)
+        if tuple(values.shape) != tuple(keys.shape) or values.dtype != keys.dtype:
+            raise ValueError(f"keys and values must be alike, got {tuple(keys.shape)} and {tuple(values.shape)}")
+        start, end = self.length, self.length + keys.shape[2]
+        self._keys[:, :, start:end] = keys
+        self._values[:, :, start:end] = values
+        self.length = end
+        return self.keys, self.values
+
+    def check_fits(
+        self,
+        batch: int,
+        num_heads: int,
+        new_tokens: int,
+        d_k: int,
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | None = None,
+    ) -> None:
+        """Refuses, before anything is computed, what `append` could not take.
+
+        Args:
+            batch: rows of the input.
+            num_heads: its heads.
+            new_tokens: tokens to be added.
+            d_k: width of a head.
+            dtype: of the input, where it is known.
+            device: of the input, where it is known.
+
+        Raises:
+            ValueError: another batch, head count, width, dtype or device; a full cache; a fixed one filled already.
+
+        Source:
+            Chapter 09.
+        """
+        if batch != self.batch:
+            raise ValueError(f"cache holds batch {self.batch} but the input has batch {batch}")
+        if (num_heads, d_k) != (self._keys.shape[1], self._keys.shape[3]):
+            raise ValueError(
+                f"cache holds {self._keys.shape[1]} heads of width {self._keys.shape[3]} but the input has {num_heads} "
+                f"of width {d_k}: it was made for another model"
+            )
+        if dtype not in (None, self._keys.dtype) or device not in (None, self._keys.device):
+            raise ValueError(
+                f"cache holds {self._keys.dtype} on {self._keys.device} but the input is {dtype} on {device}; "
+                "make the cache after moving the model, with model.new_cache(...)"
+            )
+        if self.fixed and self.length and new_tokens:
+            raise ValueError("this cache is fixed and already filled; crop(0) empties it")
+        if self.length + new_tokens > self.capacity:
+            raise ValueError(
+                f"cache is full: it holds {self.length} of {self.capacity} tokens and {new_tokens} more came "
+                f"(make it with capacity >= {self.length + new_tokens})"
+            )
+
+    def reorder(self, index: Tensor) -> None:
+        """Makes row i a copy of what row index[i] was, as beam search needs when beams change places.
+
+        Args:
+            index: whole numbers [B'] in [0, B); B' may differ from B.
+
+        Raises:
+            TypeError: index is not a tensor of whole numbers.
+            ValueError: index is not of rank 1 or points outside the batch.
+
+        Source:
+            Chapter 11.
+        """
+        check_index(index, self.batch)
+        self._keys = self._keys.index_select(0, index)
+        self._values = self._values.index_select(0, index)
+
+    def crop(self, length: int) -> None:
+        """Forgets all tokens but the first ones.
+
+        Args:
+            length: tokens to keep.
+
+        Raises:
+            ValueError: length is negative or more than is held.
+
+        Source:
+            Chapter 09.
+        """
+        if not 0 <= length <= self.length:
+            raise ValueError(f"can crop to 0..{self.length} tokens, got {length}")
+        self.length = length
+
+
+def check_index(index: Tensor, batch: int) -> None:
+    """Refuses an index that does not name rows of the batch.
+
+    Args:
+        index: whole numbers [B'].
+        batch: rows B there are.
+
+    Raises:
+        TypeError: not a tensor of whole numbers.
+        ValueError: wrong rank, or a row that does not exist.
+
+    Source:
+        Chapter 11.
+    """
+    if not isinstance(index, Tensor) or index.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"index must be a tensor of whole numbers, got {getattr(index, 'dtype', type(index).__name__)}")
+    if index.dim() != 1 or index.numel() == 0:
+        raise ValueError(f"index must be [rows], got {tuple(index.shape)}")
+    if ((index < 0) | (index >= batch)).any():
+        raise ValueError(f"index must name rows 0..{batch - 1}, got {index.tolist()}")
