@@ -59,7 +59,7 @@ def show_source(obj: Any, *, docstring: bool = True) -> Source:
 
 
 class DataTable:
-    """A table of numbers with named rows and columns; folded in a page, plain in a terminal.
+    """A table of numbers with named rows and columns, for a page and for a terminal.
 
     Args:
         values: rows of numbers, [rows][columns].
@@ -67,6 +67,7 @@ class DataTable:
         column_names: one name per column.
         caption: what the numbers are.
         places: decimal places shown.
+        folded: in a page, show only the caption until it is opened; for the numbers behind a picture.
 
     Raises:
         ValueError: names and numbers do not match in count.
@@ -83,6 +84,7 @@ class DataTable:
         *,
         caption: str,
         places: int = 2,
+        folded: bool = False,
     ) -> None:
         if len(values) != len(row_names) or any(len(row) != len(column_names) for row in values):
             raise ValueError(
@@ -90,7 +92,8 @@ class DataTable:
                 f"of {sorted({len(row) for row in values})} numbers"
             )
         self.cells = [[f"{number:.{places}f}" for number in row] for row in values]
-        self.row_names, self.column_names, self.caption = list(row_names), list(column_names), caption
+        self.row_names, self.column_names = list(row_names), list(column_names)
+        self.caption, self.folded = caption, folded
 
     def __repr__(self) -> str:
         lines = [["", *self.column_names], *([n, *row] for n, row in zip(self.row_names, self.cells, strict=True))]
@@ -104,11 +107,13 @@ class DataTable:
             f'<tr><th scope="row">{html.escape(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"
             for name, row in zip(self.row_names, self.cells, strict=True)
         )
-        return (
-            f'<details class="tl-data"><summary>{html.escape(self.caption)}</summary>'
-            f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="{html.escape(self.caption)}">'
-            f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div></details>"
+        caption = html.escape(self.caption)
+        title = "" if self.folded else f"<caption>{caption}</caption>"
+        table = (
+            f'<div class="tl-data" style="overflow-x:auto" tabindex="0" role="region" aria-label="{caption}">'
+            f"<table>{title}<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         )
+        return f"<details><summary>{caption}</summary>{table}</details>" if self.folded else table
 
 
 def _without_docstrings(text: str) -> str:
