@@ -125,6 +125,7 @@ def test_the_real_package_exports_its_names():
         (code("f", PNG, mystnb={"image": {"alt": " "}}), "has no alternative text"),
         (code("f", PNG, mystnb={"image": {"alt": "figure.png"}}), "describes nothing"),
         (code("f", PNG, PNG, **ALT), "draws 2 figures"),
+        (code("f", {"image/svg+xml": "<svg/>"}), "has no alternative text"),
         (code("1", **ALT), "draws no figure"),
     ],
 )

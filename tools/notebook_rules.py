@@ -135,7 +135,7 @@ def data_of(cell: NotebookNode) -> list[dict]:
 def alternative_text(notebook: NotebookNode) -> Iterator[str]:
     """A cell draws at most one figure and describes it in its metadata."""
     for name, cell in code_cells(notebook):
-        figures = sum("image/png" in data for data in data_of(cell))
+        figures = sum(any(kind.startswith("image/") for kind in data) for data in data_of(cell))
         alt = str(cell.metadata.get("mystnb", {}).get("image", {}).get("alt") or "").strip()
         if figures > 1:
             yield f"{name}: draws {figures} figures, which would share one description; one figure a cell"
@@ -157,8 +157,8 @@ def live_panels(notebook: NotebookNode) -> Iterator[str]:
             yield f"{name}: stores a widget, which is dead on a page; tag the cell {LIVE_TAG} and return an object with a still"
         if LIVE_TAG not in tags_of(cell):
             continue
-        if not any("image/png" in each or "text/html" in each for each in data):
-            yield f"{name}: tagged {LIVE_TAG} but has no still (image/png or text/html) for a page without a kernel"
+        if not any(kind == "text/html" or kind.startswith("image/") for each in data for kind in each):
+            yield f"{name}: tagged {LIVE_TAG} but has no still (an image or text/html) for a page without a kernel"
         at = ids.index(name)
         near = [prose.get(neighbour, "") for neighbour in ids[max(at - 1, 0) : at + 2]]
         if not any(LIVE_SENTENCE in " ".join(text.split()) for text in [*near, *(str(each) for each in data)]):

@@ -8,7 +8,7 @@ notebooks/src/NAME.md is the source; notebooks/NAME.ipynb is generated from it a
 be shortened to the chapter's number. The direction is always text to notebook, whatever the times of the files say.
 
 Convention for panels that need a live kernel: the cell is tagged live-only and ends in an object whose MIME bundle holds
-text/plain and a still (image/png or text/html) when no front end is there, and the widget when one is. The kernel knows:
+text/plain and a still (an image or text/html) when no front end is there, and the widget when one is. The kernel knows:
 a front end that a person uses lets the kernel ask for input, and neither this tool, nbval nor the book does.
 """
 
