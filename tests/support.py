@@ -19,14 +19,21 @@ hypothesis.settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
     print_blob=True,
 )
-hypothesis.settings.load_profile("lab")
+hypothesis.settings.register_profile(
+    "lab-mutants",  # for `python -m tests.mutants`: the same examples each time, and none made smaller once one failed
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "lab"))
 
 needs_cuda = [
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device: GPU behaviour cannot be checked here"),
 ]
 seeds = st.integers(0, 2**32 - 1)
-LOOKING = {"lt", "ge", "bitwise_or", "any", "nonzero", "select", "_local_scalar_dense", "is_nonzero", "promote_types"}
+LOOKING = {"aminmax", "lt", "ge", "bitwise_or", "any", "nonzero", "select", "_local_scalar_dense", "is_nonzero", "promote_types"}
 HALF_DTYPES = (torch.float16, torch.bfloat16)
 DTYPES = (torch.float64, torch.float32, *HALF_DTYPES)
 

@@ -58,18 +58,15 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, mask
     return (weights @ value).to(dtype), weights.to(dtype)  # [..., T, d_v], [..., T, S]
 
 
-def fused_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool = False, dropout: float = 0.0
-) -> Tensor:
+def fused_attention(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, *, causal: bool, dropout: float) -> Tensor:
     """Computes the same output by one kernel that never stores the weights.
 
-    PyTorch's own causal flag is aligned at the top left, so it serves only when T = S; a single query, the newest, may see
-    every key and needs no mask; in every other case the bottom-right `causal_mask` is built.
+    PyTorch's causal flag is aligned at the top left and serves only when T = S; one query, the newest, needs no mask.
 
     Args:
-        query: [B, h, T, d_k].
-        key: [B, h, S, d_k].
-        value: [B, h, S, d_v].
+        Q: [B, h, T, d_k].
+        K: [B, h, S, d_k].
+        V: [B, h, S, d_v].
         mask: boolean, True = may attend, broadcastable to [B, h, T, S], or None.
         causal: hide the future as well.
         dropout: probability of dropping a weight.
@@ -80,11 +77,11 @@ def fused_attention(
     Source:
         Paper 3.2.1; chapter 09.
     """
-    T, S = query.shape[-2], key.shape[-2]
+    T, S = Q.shape[-2], K.shape[-2]
     causal = causal and T > 1
     if causal and (mask is not None or T != S):
-        mask, causal = combine_masks(mask, causal_mask(T, S, device=query.device)), False
-    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal, dropout_p=dropout)
+        mask, causal = combine_masks(mask, causal_mask(T, S, device=Q.device)), False
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, is_causal=causal, dropout_p=dropout)
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -163,10 +160,7 @@ class MultiHeadAttention(nn.Module):
         self.d_model = d_model
         self.num_heads = num_heads
         self.dropout = dropout
-        self.W_q = nn.Linear(d_model, d_model, bias=bias)
-        self.W_k = nn.Linear(d_model, d_model, bias=bias)
-        self.W_v = nn.Linear(d_model, d_model, bias=bias)
-        self.W_o = nn.Linear(d_model, d_model, bias=bias)
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model, bias=bias) for _ in range(4))
         for linear in (self.W_q, self.W_k, self.W_v, self.W_o):
             nn.init.xavier_uniform_(linear.weight)
             if bias:
@@ -189,12 +183,11 @@ class MultiHeadAttention(nn.Module):
             query: [B, T, d_model].
             key: [B, S, d_model]; the query when None (self-attention).
             value: [B, S, d_model]; the key when None.
-            mask: boolean, True = may attend, broadcastable to [B, h, T, S]; with a growing cache S counts the cached
-                tokens too.
+            mask: boolean, True = may attend, broadcastable to [B, h, T, S]; S counts cached tokens too.
             need_weights: also return the weights, by the formula; otherwise a fused kernel does the same sum faster.
-            cache: a growing cache takes the projected keys and values, and all that it holds are attended to; a fixed one is
-                filled at the first call and used as it is from then on (key and value are not looked at again).
-            causal: hide the future as well, like `causal_mask(T, S)`, without building it where the kernel can do without.
+            cache: a growing one takes the projected keys and values, and all it holds is attended to; a fixed one is filled
+                at the first call and used as it is from then on (key and value are not looked at again).
+            causal: hide the future too, as `causal_mask(T, S)` does, but without building it where that can be helped.
 
         Returns:
             output [B, T, d_model], and weights [B, h, T, S] from before dropout, or None.
@@ -222,7 +215,7 @@ class MultiHeadAttention(nn.Module):
         return self.W_o(merge_heads(heads)), weights
 
     def project(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Projects keys and values and splits them into heads, as a cache keeps them.
+        """Projects keys and values and splits them into heads, the form in which a cache keeps them.
 
         Args:
             key: [B, S, d_model].
@@ -248,11 +241,10 @@ class MultiHeadAttention(nn.Module):
             if x.shape[0] != query.shape[0]:
                 raise ValueError(f"{name} holds batch {x.shape[0]} but query has batch {query.shape[0]}")
         check_attention_inputs(query, key, value)
-        B, S, _ = key.shape
+        S = key.shape[1]
         if cache is not None:
             new_tokens = 0 if cache.fixed and cache.length else S
             dtype = None if torch.is_autocast_enabled(query.device.type) else query.dtype  # autocast decides later
-            cache.check_fits(B, self.num_heads, new_tokens, self.d_model // self.num_heads, dtype=dtype, device=query.device)
+            cache.check_fits(key.shape[0], self.num_heads, new_tokens, self.d_model // self.num_heads, dtype=dtype, device=query.device)
             S = cache.length + new_tokens
-        if mask is not None:
-            check_mask(mask, query, (B, self.num_heads, query.shape[1], S))
+        check_mask(mask, query, (query.shape[0], self.num_heads, query.shape[1], S))

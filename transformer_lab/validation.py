@@ -1,7 +1,7 @@
 """Argument checks that raise before any kernel runs.
 
-Floor 0: torch and the standard library only. Every message names the argument, what was expected, what came, and how to
-mend it. The checks read shapes and dtypes; only those of token ids and positions look at values.
+Floor 0: torch and the standard library only. Every message names the argument, what was expected and what came. The checks
+read shapes and dtypes; only those of token ids and positions look at values.
 """
 
 import difflib
@@ -18,7 +18,7 @@ def check_heads(d_model: int, num_heads: int) -> None:
         num_heads: number of heads h; d_k = d_model / h must be a whole number.
 
     Raises:
-        ValueError: either is below 1, or num_heads does not divide d_model (the divisors that would work are listed).
+        ValueError: either is below 1, or num_heads does not divide d_model (those that would are listed).
 
     Source:
         Paper 3.2.2; article, "Multi-head: definition"; chapter 03.
@@ -80,8 +80,7 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         Ours; chapter 02.
     """
     if value not in choices:
-        near = difflib.get_close_matches(str(value), choices, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(str(value), choices, n=1))
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}{hint}")
 
 
@@ -104,8 +103,7 @@ def check_attention_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
         if not x.is_floating_point():
             raise TypeError(f"{name} must be floating point, got {dtype_name(x)}; look ids up in an embedding first")
         if x.dtype != query.dtype:
-            came = ", ".join(map(dtype_name, (query, key, value)))
-            raise TypeError(f"query, key and value must have one dtype, got {came}")
+            raise TypeError("query, key and value must have one dtype, got " + ", ".join(map(dtype_name, (query, key, value))))
         if x.device != query.device:
             raise ValueError(f"{name} is on {x.device} but query is on {query.device}; move both with .to(device)")
         if x.dim() < 2 or x.dim() != query.dim():
@@ -165,8 +163,7 @@ def check_length(length: int, max_len: int) -> None:
 def check_token_ids(name: str, ids: Tensor, vocab_size: int | None = None) -> None:
     """Refuses ids that are not a non-empty [B, S] of whole numbers in [0, vocab_size).
 
-    The range is checked by value, which waits for the device; under `torch.compile`, `torch.export` and `vmap`, where
-    values are not known, only dtype and shape are checked.
+    The range is checked by value, which waits for the device; where `values_are_unknown`, only dtype and shape are.
 
     Args:
         name: the argument's name.
@@ -184,10 +181,9 @@ def check_token_ids(name: str, ids: Tensor, vocab_size: int | None = None) -> No
         raise TypeError(f"{name} must be token ids of dtype int64 or int32, got {dtype_name(ids)}; convert with .long()")
     if ids.dim() != 2:
         raise ValueError(f"{name} must be token ids of shape [batch, length], got {tuple(ids.shape)}")
-    if 0 in ids.shape:
+    if ids.numel() == 0:
         raise ValueError(f"{name} is empty (shape {tuple(ids.shape)}); at least one token is needed")
-    place = _first_outside(ids, vocab_size) if vocab_size else ()
-    if place:
+    if vocab_size and (place := _first_outside(ids, vocab_size)):
         raise ValueError(f"token id {int(ids[place])} at {list(place)} is out of range for a vocabulary of {vocab_size}")
 
 
@@ -210,8 +206,7 @@ def check_positions(positions: Tensor, expected: tuple[int, int], max_len: int) 
         raise TypeError(f"positions must be of dtype int64 or int32, got {dtype_name(positions)}; convert with .long()")
     if tuple(positions.shape) != expected:
         raise ValueError(f"positions must be [batch, length] {expected}, got {tuple(positions.shape)}")
-    place = _first_outside(positions, max_len)
-    if place:
+    if place := _first_outside(positions, max_len):
         raise ValueError(f"position {int(positions[place])} at {list(place)} is out of range for max_len {max_len}")
 
 
@@ -230,18 +225,8 @@ def dtype_name(x: Tensor) -> str:
     return str(x.dtype).removeprefix("torch.")
 
 
-def _first_outside(x: Tensor, limit: int) -> tuple[int, ...]:
-    """The place of the first entry outside [0, limit); () when there is none, or when values are not known."""
-    if values_are_unknown(x):
-        return ()
-    lowest, highest = x.aminmax()
-    if lowest >= 0 and highest < limit:
-        return ()
-    return tuple(((x < 0) | (x >= limit)).nonzero()[0].tolist())
-
-
 def values_are_unknown(x: Tensor) -> bool:
-    """Tells whether only the shape of a tensor is known: while compiling, exporting, under vmap, on the meta device.
+    """Tells whether only shapes are known: while compiling, exporting, under vmap, on the meta device.
 
     Args:
         x: any tensor.
@@ -254,3 +239,12 @@ def values_are_unknown(x: Tensor) -> bool:
     """
     wrapped = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda _: False)  # vmap, jacrev
     return torch.compiler.is_compiling() or x.is_meta or wrapped(x)
+
+
+def _first_outside(x: Tensor, limit: int) -> tuple[int, ...]:
+    """The place of the first entry outside [0, limit); () when there is none, or when values are not known."""
+    if values_are_unknown(x):
+        return ()
+    lowest, highest = x.aminmax()
+    inside = lowest >= 0 and highest < limit
+    return () if inside else tuple(((x < 0) | (x >= limit)).nonzero()[0].tolist())
