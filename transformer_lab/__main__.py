@@ -1,12 +1,15 @@
 """The command line: `python -m transformer_lab --help`.
 
-Floor 7. Every command imports what it needs when it runs, so that help and errors are instant.
+Floor 7. Every command imports what it needs when it runs, so that help and errors come at once.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from .sealed import CheckpointError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,6 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # the reader of our output, `head` for instance, has left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except CheckpointError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -54,7 +63,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.add_argument("--steps", type=_positive, metavar="N", help="updates (default: those of the recipe)")
     train.add_argument(
-        "--out", type=Path, default=Path("world.safetensors"), metavar="FILE", help="default: %(default)s"
+        "--out",
+        type=_weights_file,
+        default=Path("world.safetensors"),
+        metavar="FILE",
+        help="weights to write, the card beside them (default: %(default)s)",
     )
     train.set_defaults(run=_train)
 
@@ -65,7 +78,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     evaluate.add_argument("model", choices=["world"], help="which model")
     evaluate.add_argument(
-        "--file", type=Path, metavar="FILE", help="weights to measure, card beside them (default: those of the package)"
+        "--file",
+        type=_weights_file,
+        metavar="FILE",
+        help="weights to measure, card beside them (default: those of the package)",
     )
     evaluate.set_defaults(run=_evaluate)
     return parser
@@ -81,6 +97,15 @@ def _evaluate(options: argparse.Namespace) -> int:
     from .training.world_card import evaluate_world
 
     return evaluate_world(options.file)
+
+
+def _weights_file(text: str) -> Path:
+    path = Path(text)
+    if path.suffix != ".safetensors":
+        raise argparse.ArgumentTypeError(f"must end in .safetensors, got {text!r}")
+    if not path.resolve().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"its folder does not exist: {text!r}")
+    return path
 
 
 def _whole_number(text: str) -> int:

@@ -1,46 +1,31 @@
-"""Checkpoints: a model in one safetensors file that is either whole or refused.
+"""Checkpoints: a model in one file that is either whole or refused.
 
-Floor 4a. The file is ordinary safetensors. Its metadata holds, as text, the model's class, its config, what the caller
-added, and the SHA-256 of the whole file in which the 64 digits of that sum are read as zeros: names, shapes, config and
-numbers are all covered, and one flipped bit anywhere is noticed. Nothing in a file is ever run: pickles are refused by
-their first bytes, and names in a file never become paths or imports.
+Floor 4a. The file is safetensors, sealed (see `sealed`) and written so that it is never half there (see `atomic`). Beside the
+weights it holds, as text, the model's class, its config and what the caller added.
 """
 
-import hashlib
 import json
 import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
-import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from .atomic import write_atomically
 from .config import TransformerConfig
 from .encoder import Encoder
+from .sealed import CheckpointError as CheckpointError
+from .sealed import check_names, first_ten, seal, unseal
 
 MODELS = {"Encoder": Encoder}  # the classes that load_model builds
-MAX_HEADER = 1 << 19  # bytes; ours are far smaller, and a forged one costs little time and memory
-_FIELDS = {"format", "transformer_lab", "model", "dtype", "config", "shared", "metadata", "sha256"}
+VERSION = "1"
+MAX_LAYERS, MAX_TABLE = 1000, 1 << 26  # of a config in a file: layers of a stack, numbers of its position table
+_TEXTS = ("format", "transformer_lab", "model", "dtype", "config", "shared", "metadata")
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 }
-_VERSION = "1"
-_ZEROS = "0" * 64
-_NAME = re.compile(r"\w+(\.\w+)*", re.ASCII)
-_PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")  # torch.save's zip, and bare pickles
-
-
-class CheckpointError(Exception):
-    """A checkpoint cannot be read or written; the message names the file and the cause.
-
-    Source:
-        Ours; chapter 10.
-    """
 
 
 @dataclass(frozen=True)
@@ -68,7 +53,7 @@ class Checkpoint:
 def save_model(path: str | os.PathLike, model: nn.Module, *, dtype: torch.dtype | None = None, **metadata: Any) -> None:
     """Writes a model's weights, config and your own notes to one file, or leaves the old file as it was.
 
-    The bytes go to a temporary file in the same folder, to the disk, and only then take the name.
+    The bytes go to a temporary file in the same folder, on to the disk, and only then take the name.
 
     Args:
         path: of the file; an existing one is replaced.
@@ -78,46 +63,36 @@ def save_model(path: str | os.PathLike, model: nn.Module, *, dtype: torch.dtype 
 
     Raises:
         CheckpointError: the file cannot be written, or a weight does not fit into dtype.
-        TypeError: the model has no config, or metadata is not JSON.
+        TypeError: the model has no config or mixes dtypes, or metadata is not JSON.
 
     Source:
         Ours; chapter 10.
     """
     config = getattr(model, "config", None)
     if not isinstance(config, TransformerConfig):
+        kind = type(model).__name__
         raise TypeError(
-            f"model must have a .config (TransformerConfig) so that it can be built again, got {type(model).__name__}"
+            f"model must have a .config (TransformerConfig), from which it is built again, got {kind} without"
         )
     state = model.state_dict()
-    own = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
-    if len(own) != 1 or not own <= set(_DTYPES.values()):
-        raise TypeError(
-            f"the model's weights must be of one dtype out of {', '.join(_DTYPES)}, got {sorted(map(str, own))}"
-        )
-    try:
-        notes = json.dumps(metadata, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"metadata must be what JSON can hold (numbers, texts, lists, dicts): {error}") from error
-    first = {}  # a tied table is stored once, under its first name
-    shared = {name: first.setdefault((t.data_ptr(), t.shape, t.stride()), name) for name, t in state.items()}
-    fields = {
+    first: dict[tuple, str] = {}  # a tied table is stored once, under its first name
+    origin = {name: first.setdefault((t.data_ptr(), t.shape, t.stride()), name) for name, t in state.items()}
+    texts = {
         "format": "pt",
-        "transformer_lab": _VERSION,
+        "transformer_lab": VERSION,
         "model": type(model).__name__,
-        "dtype": str(own.pop()).removeprefix("torch."),
+        "dtype": _dtype_of(state),
         "config": json.dumps(config.to_dict()),
-        "shared": json.dumps({name: origin for name, origin in shared.items() if name != origin}),
-        "metadata": notes,
-        "sha256": _ZEROS,
+        "shared": json.dumps({name: source for name, source in origin.items() if name != source}),
+        "metadata": _to_json(metadata),
     }
-    tensors = {name: _stored(path, name, state[name], dtype) for name, origin in shared.items() if name == origin}
-    data = _to_bytes(path, tensors, fields)
+    tensors = {name: _stored(path, name, state[name], dtype) for name, source in origin.items() if name == source}
+    data = seal(path, tensors, texts)
     try:
         write_atomically(path, data)
     except OSError as error:
-        raise CheckpointError(
-            f"{path}: cannot be written: {error.strerror or error}; an older file is left as it was"
-        ) from error
+        reason = error.strerror or error
+        raise CheckpointError(f"{path}: cannot be written: {reason}; an older file is left as it was") from error
 
 
 def load_model(path: str | os.PathLike, device: torch.device | str = "cpu") -> nn.Module:
@@ -141,10 +116,42 @@ def load_model(path: str | os.PathLike, device: torch.device | str = "cpu") -> n
     checkpoint = read_checkpoint(path)
     if checkpoint.model not in MODELS:
         raise CheckpointError(f"{path}: holds a {checkpoint.model!r}; load_model builds {', '.join(sorted(MODELS))}")
+    return build(MODELS[checkpoint.model], checkpoint, source=path).to(device)
+
+
+def build(kind: type[nn.Module], checkpoint: Checkpoint, *, source: str | os.PathLike) -> nn.Module:
+    """Builds a model of a given class from a checkpoint's config, and fills it.
+
+    Args:
+        kind: the class, called with the config.
+        checkpoint: from `read_checkpoint`.
+        source: the file it came from, for messages.
+
+    Returns:
+        The model, in eval mode, on the CPU, in the dtype it had when it was saved.
+
+    Raises:
+        CheckpointError: config and weights do not fit each other.
+
+    Source:
+        Ours; chapter 10.
+    """
+    config, weights = checkpoint.config, checkpoint.tensors
+    layers, table = max(config.num_encoder_layers, config.num_decoder_layers), config.max_len * config.d_model
+    if layers > MAX_LAYERS or table > MAX_TABLE:  # before anything large is made
+        raise CheckpointError(
+            f"{source}: its config asks for {layers} layers (at most {MAX_LAYERS}) and {table} numbers of positions "
+            f"(at most {MAX_TABLE})"
+        )
+    try:
+        with torch.device("meta"):  # shapes without memory
+            _check_fit(kind(config), weights, source)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{source}: its config asks for sizes that no tensor can have") from error
     with torch.random.fork_rng(devices=[]):
-        model = MODELS[checkpoint.model](checkpoint.config).to(checkpoint.dtype)
-    load_weights(model, checkpoint.tensors, source=path)
-    return model.to(device).eval()
+        model = kind(config).to(checkpoint.dtype)
+    load_weights(model, weights, source=source)
+    return model.eval()
 
 
 def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, source: str | os.PathLike) -> None:
@@ -156,28 +163,15 @@ def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, source: str
         source: the file they came from, for the message.
 
     Raises:
-        CheckpointError: names are missing or unexpected, or shapes differ (the first ten of each are listed); the model
-            is then unchanged.
+        CheckpointError: names are missing or unexpected, or shapes or kinds of number differ (the first ten of each are
+            listed); the model is then unchanged.
 
     Source:
         Ours; chapter 10.
     """
-    own = model.state_dict()
-    shapes = [
-        f"{name} {list(tensors[name].shape)} instead of {list(own[name].shape)}"
-        for name in own
-        if name in tensors and tensors[name].shape != own[name].shape
-    ]
-    problems = {
-        "missing": [name for name in own if name not in tensors],
-        "unexpected": [name for name in tensors if name not in own],
-        "wrong shape": shapes,
-    }
-    if any(problems.values()):
-        said = [f"{kind}: {_first_ten(names)}" for kind, names in problems.items() if names]
-        raise CheckpointError(f"{source}: does not fit {type(model).__name__}; nothing was loaded; {'; '.join(said)}")
+    _check_fit(model, tensors, source)
     with torch.no_grad():
-        for name, tensor in own.items():  # tensors of a state dict share the model's memory
+        for name, tensor in model.state_dict().items():  # these share the model's memory
             tensor.copy_(tensors[name])
 
 
@@ -188,7 +182,7 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
         path: of the file.
 
     Returns:
-        Tensors, config, metadata and class name.
+        Tensors, config, metadata, class name and dtype.
 
     Raises:
         CheckpointError: missing, empty, truncated, padded, flipped, foreign, a pickle, or a config that is none.
@@ -196,91 +190,61 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
     Source:
         Ours; chapter 10.
     """
+    tensors, texts = unseal(path, _TEXTS)
+    if texts["transformer_lab"] != VERSION:
+        raise CheckpointError(
+            f"{path}: format {texts['transformer_lab']!r}; this version of the package reads {VERSION!r}"
+        )
     try:
-        with open(path, "rb") as file:  # one open file: a save that replaces it meanwhile does no harm
-            head, fields = _read_header(path, file)
-            if _sum(file, head, fields["sha256"]) != fields["sha256"]:
-                raise CheckpointError(f"{path}: damaged: its SHA-256 is not the one it was saved with")
-            file.seek(0)
-            tensors = safetensors.torch.load(file.read())
-        shared = json.loads(fields["shared"])
-        tensors.update({name: tensors[origin] for name, origin in shared.items()})
-        config = TransformerConfig.from_dict(json.loads(fields["config"]))
-        return Checkpoint(tensors, config, json.loads(fields["metadata"]), fields["model"], _DTYPES[fields["dtype"]])
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (SafetensorError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise CheckpointError(f"{path}: damaged or foreign: {error}") from error
+        shared = json.loads(texts["shared"])
+        check_names(path, shared)
+        tensors |= {name: tensors[source] for name, source in shared.items()}
+        config = TransformerConfig.from_dict(json.loads(texts["config"]))
+        return Checkpoint(tensors, config, json.loads(texts["metadata"]), texts["model"], _DTYPES[texts["dtype"]])
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise CheckpointError(f"{path}: its config or metadata is damaged: {error}") from error
 
 
-def _read_header(path: str | os.PathLike, file: BinaryIO) -> tuple[bytes, dict[str, str]]:
-    size = os.fstat(file.fileno()).st_size
-    start = file.read(8)
-    length = int.from_bytes(start, "little")
-    if start.startswith(_PICKLES) and (size < 8 or length > MAX_HEADER):  # a header of 640 bytes begins like a pickle
-        raise CheckpointError(
-            f"{path}: is a pickle (torch.save); it is refused unread, because loading one can run code"
-        )
-    if size < 8:
-        raise CheckpointError(f"{path}: {f'is cut off after {size} bytes' if size else 'is empty'}")
-    if length > MAX_HEADER:
-        raise CheckpointError(f"{path}: not a safetensors file of ours: header of {length} bytes, at most {MAX_HEADER}")
-    if 8 + length > size:
-        raise CheckpointError(f"{path}: is cut off inside its header: {size} bytes, at least {8 + length} expected")
-    head = start + file.read(length)
-    header = json.loads(head[8:])
-    fields = header.pop("__metadata__", None) if isinstance(header, dict) else None
-    if not isinstance(fields, dict) or fields.keys() != _FIELDS:
-        raise CheckpointError(f"{path}: a foreign file: it lacks the metadata that save_model writes")
-    if fields["transformer_lab"] != _VERSION:
-        raise CheckpointError(
-            f"{path}: format {fields['transformer_lab']!r}; this version of transformer_lab reads {_VERSION!r}"
-        )
-    strange = [name for name in header if not _NAME.fullmatch(name)]
-    if strange:
-        raise CheckpointError(
-            f"{path}: tensor names must be words joined by dots, got {_first_ten(map(repr, strange))}"
-        )
-    expected = 8 + length + max((entry["data_offsets"][1] for entry in header.values()), default=0)
-    if size != expected:
-        raise CheckpointError(
-            f"{path}: {'is cut off' if size < expected else 'has bytes after its end'}: {size} instead of {expected}"
-        )
-    return head, fields
+def _check_fit(model: nn.Module, tensors: Mapping[str, Tensor], source: str | os.PathLike) -> None:
+    own = model.state_dict()
+    both = [(name, tensors[name], own[name]) for name in own if name in tensors]
+    problems = {
+        "missing": [name for name in own if name not in tensors],
+        "unexpected": [name for name in tensors if name not in own],
+        "wrong shape": [
+            f"{name} {list(t.shape)} instead of {list(o.shape)}" for name, t, o in both if t.shape != o.shape
+        ],
+        "wrong dtype": [
+            f"{name} {t.dtype} instead of {o.dtype}"
+            for name, t, o in both
+            if t.is_floating_point() != o.is_floating_point() or not (t.is_floating_point() or t.dtype == o.dtype)
+        ],
+    }
+    said = [f"{problem}: {first_ten(names)}" for problem, names in problems.items() if names]
+    if said:
+        raise CheckpointError(f"{source}: does not fit {type(model).__name__}; nothing was loaded; {'; '.join(said)}")
 
 
-def _sum(file: BinaryIO, head: bytes, claimed: str) -> str:
-    digest = hashlib.sha256(head.replace(f'"sha256":"{claimed}"'.encode(), f'"sha256":"{_ZEROS}"'.encode(), 1))
-    for block in iter(lambda: file.read(1 << 20), b""):
-        digest.update(block)
-    return digest.hexdigest()
+def _dtype_of(state: Mapping[str, Tensor]) -> str:
+    found = {str(tensor.dtype).removeprefix("torch.") for tensor in state.values() if tensor.is_floating_point()}
+    if len(found) != 1 or not found <= _DTYPES.keys():
+        raise TypeError(f"the model's weights must be of one dtype out of {', '.join(_DTYPES)}, got {sorted(found)}")
+    return found.pop()
+
+
+def _to_json(metadata: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(metadata, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"metadata must be what JSON can hold (finite numbers, texts, lists, dicts): {error}"
+        ) from error
 
 
 def _stored(path: str | os.PathLike, name: str, tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
-    if not _NAME.fullmatch(name):
-        raise CheckpointError(f"{path}: tensor names must be words joined by dots, got {name!r}")
-    plain = tensor.detach().to("cpu", dtype if tensor.is_floating_point() else None).contiguous()
-    lost = int((plain.isinf().cpu() & tensor.detach().isfinite().cpu()).sum())
+    own = tensor.detach().cpu().contiguous()
+    stored = own.to(dtype) if dtype is not None and own.is_floating_point() else own
+    lost = int((stored.isinf() & own.isfinite()).sum())
     if lost:
-        raise CheckpointError(f"{path}: {lost} numbers of {name} are too large for {dtype}; the file was not written")
-    return plain
-
-
-def _to_bytes(path: str | os.PathLike, tensors: dict[str, Tensor], fields: dict[str, str]) -> bytes:
-    data = safetensors.torch.save(tensors)
-    length = int.from_bytes(data[:8], "little")
-    header = json.dumps({"__metadata__": fields} | json.loads(data[8 : 8 + length]), separators=(",", ":")).encode()
-    header += b" " * (-len(header) % 8)  # tensors stay aligned
-    if len(header) > MAX_HEADER:
-        raise CheckpointError(
-            f"{path}: metadata makes a header of {len(header)} bytes, at most {MAX_HEADER}; the file was not written"
-        )
-    blank = len(header).to_bytes(8, "little") + header + data[8 + length :]
-    digest = hashlib.sha256(blank).hexdigest()
-    return blank.replace(f'"sha256":"{_ZEROS}"'.encode(), f'"sha256":"{digest}"'.encode(), 1)
-
-
-def _first_ten(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return ", ".join(names[:10]) + more
+        raise CheckpointError(f"{path}: {lost} numbers of {name} are too large for {dtype}; nothing was written")
+    return stored

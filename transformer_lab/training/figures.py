@@ -32,13 +32,11 @@ def differences(expected: Any, found: Any, tolerance: float, name: str = "") -> 
     return [line for part, a, b in parts for line in differences(a, b, tolerance, part)]
 
 
-def table(figures: dict[str, Any], control: dict[str, Any], card: dict[str, Any] | None = None) -> str:
-    """Writes the main figures beside the untrained control's.
+def table(columns: dict[str, dict[str, Any]]) -> str:
+    """Writes trees of figures side by side.
 
     Args:
-        figures: of the trained model.
-        control: of the untrained one.
-        card: of the card, for a third column.
+        columns: {heading: tree}; the first one decides the rows. Leaves that hold lists of lists are left out.
 
     Returns:
         Lines of text.
@@ -46,11 +44,20 @@ def table(figures: dict[str, Any], control: dict[str, Any], card: dict[str, Any]
     Source:
         Ours; chapter 10.
     """
-    rows = [("", "trained", *(["card"] if card else []), "untrained")]
-    columns = [flatten(f) for f in (figures, *([card] if card else []), control)]
-    rows += [(name, *(column.get(name, "") for column in columns)) for name in columns[0]]
-    width = max(len(row[0]) for row in rows)
-    return "\n".join(row[0].ljust(width) + "".join(str(cell).rjust(12) for cell in row[1:]) for row in rows)
+    leaves = [flatten(tree) for tree in columns.values()]
+    rows = [("", *columns)]
+    for name, leaf in leaves[0].items():
+        if not (isinstance(leaf, list) and leaf and isinstance(leaf[0], list)):
+            rows.append((name, *(_cell(column.get(name, "")) for column in leaves)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows]
+    return "\n".join("  ".join(line) for line in lines)
+
+
+def _cell(leaf: Any) -> str:
+    if isinstance(leaf, list):
+        return " ".join(map(_cell, leaf))
+    return f"{leaf:.3f}" if isinstance(leaf, float) else str(leaf)
 
 
 def flatten(tree: Any, name: str = "") -> dict[str, float | str]:

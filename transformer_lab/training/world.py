@@ -3,23 +3,19 @@
 Floor 4b. Nothing stands before or after a sentence (no [CLS], no </s>), so attention has nowhere to hide.
 """
 
-import difflib
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..checkpoint import CheckpointError, load_weights, read_checkpoint, save_model
+from ..checkpoint import CheckpointError, build, read_checkpoint, save_model
 from ..config import TransformerConfig
 from ..encoder import Encoder
 from ..masks import padding_mask
-from .world_corpus import kinds
+from .world_vocabulary import MASK, PAD_ID, VOCABULARY, to_ids, tokenize
 
-PAD, MASK = "<pad>", "<mask>"
-VOCABULARY = (PAD, MASK, *(word for words in kinds().values() for word in words))
 WORLD_CONFIG = TransformerConfig(
     src_vocab_size=len(VOCABULARY),
     tgt_vocab_size=len(VOCABULARY),  # encoder only: the target side is not built
@@ -30,9 +26,8 @@ WORLD_CONFIG = TransformerConfig(
     d_ff=128,
     max_len=32,
     dropout=0.0,
-    pad_id=VOCABULARY.index(PAD),
+    pad_id=PAD_ID,
 )
-_SPLIT = re.compile(r"<\w+>|[^\s.,;:!?]+")
 
 
 class WorldModel(nn.Module):
@@ -133,13 +128,7 @@ class WorldModel(nn.Module):
         Source:
             Chapter 02.
         """
-        tokens = _SPLIT.findall(sentence.lower())
-        for token in tokens:
-            if token not in VOCABULARY:
-                raise ValueError(f"mini-world does not know {token!r}; {_near(token)}")
-        if not tokens:
-            raise ValueError(f"the sentence has no word: {sentence!r}")
-        return tokens
+        return tokenize(sentence)
 
     def encode(self, sentences: str | Sequence[str]) -> Tensor:
         """Turns sentences into ids, the shorter ones padded at the end.
@@ -156,7 +145,7 @@ class WorldModel(nn.Module):
         Source:
             Chapter 02.
         """
-        rows = [self.tokenize(sentence) for sentence in ([sentences] if isinstance(sentences, str) else sentences)]
+        rows = [tokenize(sentence) for sentence in ([sentences] if isinstance(sentences, str) else sentences)]
         if not rows:
             raise ValueError("sentences must hold at least one sentence, got none")
         return to_ids(rows).to(self.word_head.weight.device)
@@ -180,7 +169,7 @@ class WorldModel(nn.Module):
         Source:
             Devlin et al. 2018; chapter 02.
         """
-        tokens = self.tokenize(sentence)
+        tokens = tokenize(sentence)
         if tokens.count(MASK) != 1:
             raise ValueError(f"the sentence must have exactly one {MASK}, got {tokens.count(MASK)}: {sentence!r}")
         logits, _ = self(self.encode(sentence))
@@ -206,11 +195,14 @@ class WorldModel(nn.Module):
             Clark et al. 2020; chapter 02.
         """
         _, logits = self(self.encode(sentence))
-        return list(zip(self.tokenize(sentence), logits[0].sigmoid().tolist(), strict=True))
+        return list(zip(tokenize(sentence), logits[0].sigmoid().tolist(), strict=True))
 
 
 def new_world(seed: int = 0) -> WorldModel:
     """Makes a model that has learned nothing yet: the control, and where training starts.
+
+    The output projections W_o of attention start at zero (as in ReZero): no word carries a random copy of its neighbours
+    that a later layer could read instead of the word itself.
 
     Args:
         seed: of the random weights.
@@ -219,11 +211,14 @@ def new_world(seed: int = 0) -> WorldModel:
         The model, in eval mode. The caller's random numbers are not touched.
 
     Source:
-        Ours; chapter 02.
+        Bachlechner et al. 2020 for the zero start; chapter 02.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return WorldModel().eval()
+        model = WorldModel().eval()
+    for layer in model.encoder.layers:
+        nn.init.zeros_(layer.self_attn.W_o.weight)
+    return model
 
 
 def save_world(path: str | os.PathLike, model: WorldModel, **metadata: Any) -> None:
@@ -262,36 +257,4 @@ def read_world(path: str | os.PathLike, device: torch.device | str = "cpu") -> W
     checkpoint = read_checkpoint(path)
     if checkpoint.model != WorldModel.__name__ or checkpoint.metadata.get("vocabulary") != list(VOCABULARY):
         raise CheckpointError(f"{path}: holds no mini-world model of this vocabulary, but a {checkpoint.model!r}")
-    with torch.random.fork_rng(devices=[]):
-        model = WorldModel(checkpoint.config)
-    load_weights(model, checkpoint.tensors, source=path)
-    return model.to(device).eval()
-
-
-def to_ids(rows: Sequence[Sequence[str]]) -> Tensor:
-    """Looks words up and pads the rows to one length.
-
-    Args:
-        rows: words of each sentence, all in the vocabulary.
-
-    Returns:
-        ids [B, S].
-
-    Raises:
-        KeyError: a word is unknown.
-
-    Source:
-        Chapter 02.
-    """
-    length = max(map(len, rows))
-    return torch.tensor([[_IDS[word] for word in row] + [_IDS[PAD]] * (length - len(row)) for row in rows])
-
-
-_IDS = {word: i for i, word in enumerate(VOCABULARY)}
-
-
-def _near(word: str) -> str:
-    near = difflib.get_close_matches(word, VOCABULARY[2:], n=3, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    return f"its nouns are {', '.join((*kinds()['subject'], *kinds()['place']))}"
+    return build(WorldModel, checkpoint, source=path).to(device)

@@ -17,14 +17,15 @@ import torch
 from ..atomic import write_atomically
 from ..checkpoint import CheckpointError
 from .figures import differences, table
-from .world import VOCABULARY, new_world, read_world, save_world
+from .world import new_world, read_world, save_world
 from .world_corpus import HELD_OUT_PAIRS
 from .world_measures import HELD_OUT_COUNT, HELD_OUT_SEED, measure
 from .world_training import Recipe, train
+from .world_vocabulary import VOCABULARY
 
 TOLERANCE = 0.005  # how far a figure may move on another processor; on the same one they are equal
 LIMITS = (
-    "It knows 119 words and one table of verbs, not English: that cats hunt in fields and cars sink in rivers is its law.",
+    "It knows 118 words and one table of verbs, not English: that cats hunt in fields and cars sink in rivers is its law.",
     "It learned from sentences a generator wrote; the figures say nothing about real text.",
     "Attention is spread over several heads and layers: where the mean of layer 2 looks is a fact about this model, and the "
     "interventions, not the map, show what the verb depends on.",
@@ -47,13 +48,11 @@ def train_world(out: Path, *, seeds: Sequence[int] = (0,), steps: int | None = N
         Exit status, 0.
 
     Raises:
-        CheckpointError: the file cannot be written (checked before training starts).
+        CheckpointError: the file cannot be written.
 
     Source:
         Ours; chapter 10.
     """
-    if not out.resolve().parent.is_dir():
-        raise CheckpointError(f"{out}: cannot be written: its folder does not exist")
     recipe = Recipe() if steps is None else replace(Recipe(), steps=steps)
     results = {}
     for seed in seeds:
@@ -77,7 +76,7 @@ def train_world(out: Path, *, seeds: Sequence[int] = (0,), steps: int | None = N
     save_world(out, results[chosen]["model"], seed=chosen, steps=len(results[chosen]["losses"]))
     card = make_card(out, replace(recipe, seed=chosen), results)
     write_atomically(out.with_suffix(".json"), (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
-    print(table(card["trained"], card["untrained"]))
+    print(table({"trained": card["trained"], "untrained": card["untrained"]}))
     print(f"\nwrote {out} ({out.stat().st_size:,} bytes) and {out.with_suffix('.json')}")
     return 0
 
@@ -101,7 +100,7 @@ def make_card(path: Path, recipe: Recipe, results: dict[int, dict[str, Any]]) ->
     names = headlines[recipe.seed]
     return {
         "name": "mini-world",
-        "what": "An encoder that reads sentences of a 119-word world in which the verb follows from subject and place.",
+        "what": "An encoder that reads sentences of a 118-word world in which the verb follows from subject and place.",
         "file": path.name,
         "bytes": path.stat().st_size,
         "parameters": sum(weight.numel() for weight in chosen["model"].parameters()),
@@ -165,7 +164,7 @@ def evaluate_world(path: Path | None = None) -> int:
     path = Path(__file__).parent.parent / "pretrained" / "world.safetensors" if path is None else path
     card = read_card(path.with_suffix(".json"))
     figures = measure(read_world(path))
-    print(table(figures, card["untrained"], card["trained"]))
+    print(table({"measured": figures, "card": card["trained"], "untrained": card["untrained"]}))
     wrong = differences(card["trained"], figures, TOLERANCE)
     for line in wrong:
         print(f"differs: {line}")

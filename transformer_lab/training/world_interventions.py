@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .world import MASK, VOCABULARY, WorldModel, to_ids
+from .world import WorldModel
 from .world_corpus import PLACE_CLASS, PLACES, PREPOSITIONS, Sentence, is_held_out, verb_for
+from .world_vocabulary import IDS, MASK_ID, PAD_ID, to_ids
 
 
 def verb_accuracy(model: WorldModel, ids: Tensor, deciding: Tensor, *, blind: Tensor | None = None) -> float:
@@ -48,8 +49,8 @@ def guess_verb(model: WorldModel, ids: Tensor, deciding: Tensor, *, blind: Tenso
     """
     row, verb = torch.arange(len(ids)), deciding[:, 1]
     hidden = ids.clone()
-    hidden[row, verb] = VOCABULARY.index(MASK)
-    mask = (ids != model.config.pad_id)[:, None, None, :]  # [B, 1, 1, S]
+    hidden[row, verb] = MASK_ID
+    mask = (ids != PAD_ID)[:, None, None, :]  # [B, 1, 1, S]
     if blind is not None:
         mask[row, 0, 0, blind] = False
     return model(hidden, mask)[0][row, verb].argmax(-1)
@@ -78,7 +79,7 @@ def place_scores(
     at = deciding[list(moved)]  # [moved, 3]
     new_ids = to_ids(list(moved.values()))
     new_verbs = [verb_for(words[s], words[p]) for words, (s, _, p) in zip(moved.values(), at.tolist(), strict=True)]
-    follows = guess_verb(model, new_ids, at) == torch.tensor([VOCABULARY.index(verb) for verb in new_verbs])
+    follows = guess_verb(model, new_ids, at) == torch.tensor([IDS[verb] for verb in new_verbs])
     return {
         "accuracy_place_hidden": round(verb_accuracy(model, ids, deciding, blind=deciding[:, 2]), 4),
         "accuracy_subject_hidden": round(verb_accuracy(model, ids, deciding, blind=deciding[:, 0]), 4),

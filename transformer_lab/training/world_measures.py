@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .world import VOCABULARY, WorldModel, to_ids
+from .world import WorldModel
 from .world_corpus import MODIFIERS, Sentence, held_out_sentences, kinds
 from .world_interventions import place_scores, verb_accuracy
 from .world_training import Recipe, exchange_words
+from .world_vocabulary import PAD_ID, VOCABULARY, to_ids
 
 HELD_OUT_SEED = 1
 HELD_OUT_COUNT = 300
@@ -94,7 +95,7 @@ def replaced_scores(model: WorldModel, ids: Tensor, deciding: Tensor) -> dict[st
     """
     chance = torch.Generator().manual_seed(HELD_OUT_SEED)
     corrupted = exchange_words(ids, deciding, Recipe(), chance, spare_held_out=False)
-    found = (model(corrupted)[1] > 0) & (ids != model.config.pad_id)
+    found = (model(corrupted)[1] > 0) & (ids != PAD_ID)
     true = corrupted != ids
     scores = {}
     for prefix, f, t in (

@@ -13,8 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from tqdm import tqdm
 
-from .world import MASK, VOCABULARY, WorldModel, new_world, to_ids
+from .world import WorldModel, new_world
 from .world_corpus import HELD_OUT_PAIRS, PLACE_CLASS, SUBJECT_CLASS, Sentence, kinds, training_sentences
+from .world_vocabulary import IDS, MASK_ID, VOCABULARY, to_ids
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Recipe:
         exchange_verb: probability that the verb is exchanged for another.
         exchange_noun: probability that the subject (and, independently, the place) is exchanged for one of another class.
         replaced_weight: weight of the second game's loss.
-        rest: probability, for each sentence, that the first layer's attention is left out while training (stochastic depth),
+        rest: probability, for each sentence, that the first layer's attention is left out of an update (stochastic depth),
             so that the second layer learns to look for itself instead of relying on what the first has gathered.
 
     Source:
@@ -169,7 +170,7 @@ def hidden_word_loss(
     probability = torch.tensor([recipe.hide_noun, recipe.hide_verb, recipe.hide_noun])
     hit = torch.rand(deciding.shape, generator=chance) < probability  # [B, 3]
     hidden = torch.zeros_like(ids, dtype=torch.bool).scatter(1, deciding, hit)  # [B, S]
-    logits, _ = model(ids.masked_fill(hidden, VOCABULARY.index(MASK)))
+    logits, _ = model(ids.masked_fill(hidden, MASK_ID))
     return F.cross_entropy(logits[hidden], ids[hidden])
 
 
@@ -230,7 +231,7 @@ def exchange_words(
 def _rivals() -> tuple[Tensor, Tensor]:
     classes = SUBJECT_CLASS | PLACE_CLASS
     rivals = {
-        word: [VOCABULARY.index(other) for other in words if classes.get(other, other) != classes.get(word, word)]
+        word: [IDS[other] for other in words if classes.get(other, other) != classes.get(word, word)]
         for kind, words in kinds().items()
         if kind in ("subject", "place", "verb")
         for word in words
@@ -241,4 +242,4 @@ def _rivals() -> tuple[Tensor, Tensor]:
 
 
 _RIVALS, _RIVAL_COUNT = _rivals()  # [vocabulary, widest], [vocabulary]
-_HELD_OUT_IDS = [(VOCABULARY.index(subject), VOCABULARY.index(place)) for subject, place in HELD_OUT_PAIRS]
+_HELD_OUT_IDS = [(IDS[subject], IDS[place]) for subject, place in HELD_OUT_PAIRS]
