@@ -62,8 +62,9 @@ def plot_attention(
     key_tokens = query_tokens if key_tokens is None else key_tokens
     values = _matrix(weights, query_tokens, key_tokens)
     if ax is None:
-        width = 0.62 * len(key_tokens) + 1.6 + colorbar
-        _, ax = plt.subplots(figsize=(width, 0.5 * len(query_tokens) + 1.3), layout="constrained")
+        width = 0.62 * len(key_tokens) + 1.6 + colorbar + _room(query_tokens)
+        height = 0.5 * len(query_tokens) + 1.3 + _room(key_tokens)
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     sns.heatmap(
         values, ax=ax, cmap="Blues", vmin=0, vmax=vmax, square=True, linewidths=0.5, linecolor="white",
         annot=numbers, fmt=".2f", annot_kws={"fontsize": 8}, cbar=colorbar, xticklabels=False, yticklabels=False,
@@ -72,7 +73,7 @@ def plot_attention(
     _label_cells(ax, query_tokens, key_tokens)
     ax.set_xlabel("key (looked at)")
     ax.set_ylabel("query (looking)")
-    ax.set_title(title, fontsize=10, parse_math=False, fontfamily=_FAMILIES)
+    _title(ax, title)
     return ax
 
 
@@ -101,20 +102,23 @@ def plot_heads(
         The n Axes.
 
     Raises:
-        ValueError: weights are not [n, T, S], or titles or labels do not match in count.
+        ValueError: weights are not [n, T, S] with n of at least 1, columns is below 1, or titles or labels do not match.
 
     Source:
         Article, "Multi-head: motive"; chapters 02 and 03.
     """
-    if weights.dim() != 3:
+    if weights.dim() != 3 or 0 in weights.shape:
         raise ValueError(f"weights must be [maps, queries, keys], got {tuple(weights.shape)}; weights[0] picks one sentence")
+    if columns < 1:
+        raise ValueError(f"columns must be at least 1, got {columns}")
     titles = [f"head {i + 1}" for i in range(len(weights))] if titles is None else titles
     if len(titles) != len(weights):
         raise ValueError(f"{len(weights)} maps need {len(weights)} titles, got {len(titles)}")
     keys = query_tokens if key_tokens is None else key_tokens
     columns = min(columns, len(weights))
     rows = -(-len(weights) // columns)
-    size = (columns * (0.5 * len(keys) + 1.2), rows * (0.5 * len(query_tokens) + 1.0))
+    width, height = 0.5 * len(keys) + 1.2 + _room(query_tokens), 0.5 * len(query_tokens) + 1.0 + _room(keys)
+    size = (columns * width, rows * height)
     _, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     used = list(axes.flat)[: len(weights)]
     for ax, one_map, title in zip(used, weights, titles, strict=True):
@@ -158,7 +162,7 @@ def plot_mask(
     key_tokens = query_tokens if key_tokens is None else key_tokens
     values = _matrix(mask, query_tokens, key_tokens)
     if ax is None:
-        size = (0.45 * len(key_tokens) + 1.4, 0.45 * len(query_tokens) + 1.2)
+        size = (0.45 * len(key_tokens) + 1.4 + _room(query_tokens), 0.45 * len(query_tokens) + 1.2 + _room(key_tokens))
         _, ax = plt.subplots(figsize=size, layout="constrained")
     dots = [["•" if allowed else "" for allowed in row] for row in values.tolist()]
     sns.heatmap(
@@ -168,7 +172,7 @@ def plot_mask(
     _label_cells(ax, query_tokens, key_tokens)
     ax.set_xlabel("key")
     ax.set_ylabel("query")
-    ax.set_title(title, fontsize=10, parse_math=False, fontfamily=_FAMILIES)
+    _title(ax, title)
     return ax
 
 
@@ -188,7 +192,22 @@ def label(token: str) -> str:
     token = VISIBLE.get(token, token)
     if len(token) > LONGEST_LABEL:
         token = token[: LONGEST_LABEL - 1] + "…"
-    return "".join(c if _is_drawable(c) else VISIBLE.get(c, f"U+{ord(c):04X}") for c in token)
+    return _drawable(token)
+
+
+def _room(tokens: Sequence[str]) -> float:
+    """Inches that long labels need beyond what every figure leaves for labels."""
+    widths = [sum(2 if ord(c) >= 0x2E80 else 1 for c in label(token)) for token in tokens]  # Chinese is twice as wide
+    return 0.09 * max(0, max(widths, default=0) - 8)
+
+
+def _drawable(text: str) -> str:
+    return "".join(c if _is_drawable(c) else VISIBLE.get(c, f"U+{ord(c):04X}") for c in text)
+
+
+def _title(ax: Axes, text: str) -> None:
+    text = "\n".join(map(_drawable, text.split("\n")))
+    ax.set_title(text, fontsize=10, parse_math=False, fontfamily=_FAMILIES)
 
 
 def _is_drawable(character: str) -> bool:
@@ -197,6 +216,8 @@ def _is_drawable(character: str) -> bool:
 
 def _matrix(values: Tensor, query_tokens: Sequence[str], key_tokens: Sequence[str]) -> np.ndarray:
     expected = (len(query_tokens), len(key_tokens))
+    if 0 in expected:
+        raise ValueError("query_tokens and key_tokens need at least one token each")
     if tuple(values.shape) != expected:
         raise ValueError(
             f"{expected[0]} query tokens and {expected[1]} key tokens need weights of shape {expected}, "

@@ -51,11 +51,12 @@ def show_source(obj: Any, *, docstring: bool = True) -> Source:
     """
     try:
         text = textwrap.dedent(inspect.getsource(obj)).rstrip()
-    except (TypeError, OSError) as error:
+        origin = f"{obj.__module__.replace('.', '/')}.py: {obj.__qualname__}"
+    except (TypeError, OSError, AttributeError) as error:
         raise TypeError(f"show_source needs a function or class written in Python, got {type(obj).__name__}") from error
     if not docstring:
         text = _without_docstrings(text)
-    return Source(text, f"{obj.__module__.replace('.', '/')}.py: {obj.__qualname__}")
+    return Source(text, origin)
 
 
 class DataTable:

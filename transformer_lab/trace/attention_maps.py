@@ -33,9 +33,12 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
         if not takes_need_weights(module):
             continue
         asked = []  # what the caller asked for, so that the result can be given back in that form
+        default = inspect.signature(module.forward).parameters["need_weights"].default
 
-        def ask(_module: nn.Module, args: tuple, kwargs: dict, asked: list = asked) -> tuple[tuple, dict]:
-            asked.append(kwargs.get("need_weights", False))
+        def ask(
+            _module: nn.Module, args: tuple, kwargs: dict, asked: list = asked, default: bool = default
+        ) -> tuple[tuple, dict]:
+            asked.append(kwargs.get("need_weights", default))
             return args, {**kwargs, "need_weights": True}
 
         def keep(_module: nn.Module, _args: tuple, result: tuple, path: str = path, asked: list = asked) -> tuple:
@@ -44,7 +47,7 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
             return output, weights if asked.pop() else None
 
         handles.append(module.register_forward_pre_hook(ask, with_kwargs=True))
-        handles.append(module.register_forward_hook(keep))
+        handles.append(module.register_forward_hook(keep, prepend=True))  # recordings inside recordings close in order
     if not handles:
         raise ValueError(f"{type(model).__name__} holds no attention module (none whose forward takes need_weights)")
     try:

@@ -35,7 +35,8 @@ def trace_shapes(model: nn.Module | Callable[..., Any], *inputs: Any, symbols: d
 
     Args:
         model: a module, or a function of tensors.
-        inputs: what to call it with; the first axes of the first input are B and S (T and S where there are two lengths).
+        inputs: what to call it with: ids [B, S], vectors [B, S, …], heads [B, h, S, …] or one sentence's vectors [S, …].
+            Where first and last input differ in length, the first has T.
         symbols: {name: size} to use as well as, or instead of, those found in the model.
 
     Returns:
@@ -73,6 +74,7 @@ class _Watcher(TorchFunctionMode):
         self.sizes = sizes
         self.rows: list[TraceRow] = []
         self.path: list[str] = []
+        self.own: dict[str, int] = {}  # parameters that a module holds itself, until a step of it has been noted
         self.in_leaf = False
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -80,7 +82,8 @@ class _Watcher(TorchFunctionMode):
         step = STEPS.get(getattr(func, "__name__", ""))
         if step and not self.in_leaf and isinstance(result, Tensor) and result.is_floating_point():
             caller = _caller()
-            self.note(f"{caller}: {step}" if caller else step, args, result, 0)
+            own = self.own.pop(self.path[-1], 0) if self.path else 0
+            self.note(f"{caller}: {step}" if caller else step, args, result, own)
         return result
 
     def note(self, operation: str, args: tuple, result: Tensor, parameters: int) -> None:
@@ -99,6 +102,7 @@ def _hook_modules(model: nn.Module, watcher: _Watcher) -> list:
 
         def enter(module: nn.Module, args: tuple, kwargs: dict, path: str = path, leaf: bool = leaf) -> tuple[tuple, dict]:
             watcher.path.append(path)
+            watcher.own[path] = sum(p.numel() for p in module.parameters(recurse=False))
             watcher.in_leaf = leaf
             return args, {**kwargs, "need_weights": True} if takes_need_weights(module) else kwargs
 
@@ -118,7 +122,7 @@ def _caller() -> str:
     while frame and Path(frame.f_code.co_filename).is_relative_to(TORCH):
         frame = frame.f_back
     name = frame.f_code.co_name if frame else ""
-    return "" if name in ("forward", "<module>", "<lambda>") or name.startswith("_") else name
+    return "" if name in ("forward", "trace_shapes", "<module>", "<lambda>") or name.startswith("_") else name
 
 
 def _flat(args: Any) -> Iterator[Any]:
@@ -134,10 +138,14 @@ def _named_sizes(model: Any, inputs: tuple, given: dict[str, int]) -> dict[str, 
     found: dict[str, int] = {}
     tensors = [x for x in inputs if isinstance(x, Tensor) and x.dim() >= 2 and x.dtype != torch.bool]
     if tensors:
-        lengths = {"T": tensors[0].shape[1], "S": tensors[-1].shape[1]} if len(tensors) > 1 else {"S": tensors[0].shape[1]}
-        found = {"B": tensors[0].shape[0], **lengths}
-        if found.get("T") == found["S"]:
-            del found["T"]
+        first, last = (x.unsqueeze(-1) if not x.is_floating_point() else x for x in (tensors[0], tensors[-1]))  # ids as [B, S, 1]
+        if first.dim() > 2:
+            found["B"] = first.shape[0]
+        if first.dim() == 4:
+            found["h"] = first.shape[1]
+        if first.shape[-2] != last.shape[-2]:
+            found["T"] = first.shape[-2]
+        found["S"] = last.shape[-2]
     for module in model.modules() if isinstance(model, nn.Module) else ():
         for name, attribute in (("V", "num_embeddings"), ("d_model", "d_model"), ("h", "num_heads")):
             if isinstance(size := getattr(module, attribute, None), int):
@@ -148,7 +156,8 @@ def _named_sizes(model: Any, inputs: tuple, given: dict[str, int]) -> dict[str, 
     if "h" in found and "d_model" in found:
         found["d_k"] = found["d_model"] // found["h"]
     if found.get("h") == 1:  # one head: its width is d_model and its axis needs no name
-        del found["h"], found["d_k"]
+        del found["h"]
+        found.pop("d_k", None)
     found.update(given)
     _refuse_equal_sizes(found)
     return found
