@@ -48,11 +48,6 @@ def attention_module(seed: int = 0, dtype: torch.dtype = torch.float64, **option
 # ------------------------------------------------------------------ the formula
 
 
-def test_formula_equals_the_reference_on_2000_random_shapes_and_masks():
-    errors = formula_errors(2000)
-    assert max(errors.values()) < 1e-12, errors
-
-
 @given(seed=seeds, sizes=st.tuples(*[st.integers(1, 9)] * 6), rank=st.integers(2, 4))
 def test_formula_equals_torch(seed, sizes, rank):
     b, h, t, s, d_k, d_v = sizes
@@ -152,12 +147,6 @@ def test_scores_of_plus_and_minus_ten_thousand():
     output, weights = scaled_dot_product_attention(query, key, torch.eye(3))
     assert torch.equal(weights, torch.tensor([[1.0, 0, 0], [0, 1, 0]]))
     assert torch.equal(output, weights)
-
-
-@pytest.mark.parametrize("dtype", HALF_DTYPES)
-def test_half_precision_is_at_most_twice_as_far_off_as_torchs_fused_kernel(dtype):
-    found = half_precision_ratio(dtype, 300)
-    assert found["ratio"] <= 2.0, found
 
 
 def test_keys_in_another_order_change_nothing_and_queries_carry_their_outputs():
@@ -285,11 +274,6 @@ def test_split_and_merge_of_strided_input():
 
 
 # ------------------------------------------------------------------ multi-head attention
-
-
-def test_multi_head_equals_the_reference_on_300_random_cases():
-    errors = multi_head_errors(300)
-    assert max(errors.values()) < 1e-12, errors
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -564,6 +548,25 @@ def test_new_weights_are_xavier_and_biases_zero():
     assert set(parameters_of(MultiHeadAttention(6, 2, bias=False))) == {
         f"{W}.weight" for W in ("W_q", "W_k", "W_v", "W_o")
     }
+
+
+# ------------------------------------------------------------------ many random cases: `python -m tests.figures` prints them
+
+
+def test_formula_equals_the_reference_on_2000_random_shapes_and_masks():
+    errors = formula_errors(2000)
+    assert max(errors.values()) < 1e-12, errors
+
+
+@pytest.mark.parametrize("dtype", HALF_DTYPES)
+def test_half_precision_is_at_most_twice_as_far_off_as_torchs_fused_kernel(dtype):
+    found = half_precision_ratio(dtype, 300)
+    assert found["ratio"] <= 2.0, found
+
+
+def test_multi_head_equals_the_reference_on_300_random_cases():
+    errors = multi_head_errors(300)
+    assert max(errors.values()) < 1e-12, errors
 
 
 class TestCuda:

@@ -55,17 +55,6 @@ def ids_with_padding() -> torch.Tensor:
 # ------------------------------------------------------------------ exactness
 
 
-def test_encoder_equals_the_reference_and_torch_on_random_configs():
-    errors = encoder_errors(60)
-    assert max(errors.values()) < 1e-10, errors
-
-
-@both_norms
-def test_paper_size_in_float32(norm_first):
-    errors = paper_size_errors(norm_first)
-    assert max(errors.values()) < 1e-5, errors
-
-
 @both_norms
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu"])
 def test_layer_equals_torch_and_the_reference(activation, norm_first):
@@ -429,6 +418,20 @@ def test_tiny_is_built_as_written():
     assert len(encoder.layers) == 1 and encoder.layers[0].self_attn.num_heads == 2
     assert encoder.config is TINY
     assert encoder(token_ids(2, 64, vocab_size=11)).shape == (2, 64, 8)
+
+
+# ------------------------------------------------------------------ many random cases: `python -m tests.figures` prints them
+
+
+def test_encoder_equals_the_reference_and_torch_on_random_configs():
+    errors = encoder_errors(60)
+    assert max(errors.values()) < 1e-10, errors
+
+
+@both_norms
+def test_paper_size_in_float32(norm_first):
+    errors = paper_size_errors(norm_first)
+    assert max(errors.values()) < 1e-5, errors
 
 
 class TestCuda:

@@ -1,0 +1,201 @@
+"""Mutants of the encoder side: attention, masks, positions, embedding, feed-forward, Add & Norm, encoder, checks."""
+
+from . import Mutant
+
+MASKED = """        sees_something = mask.any(dim=-1, keepdim=True)  # [..., T, 1]
+        # A row with no key left keeps its scores, so that softmax and its gradient stay finite; it is zeroed below.
+        weights = scores.masked_fill(~mask & sees_something, -math.inf).softmax(dim=-1)
+        weights = weights.masked_fill(~mask, 0.0)
+"""
+SCALED = "(query / math.sqrt(query.shape[-1]))"
+SPLIT = "x.reshape(B, T, num_heads, d_model // num_heads).transpose(1, 2)"
+DROPPED = """            if dropout:
+                heads = F.dropout(weights, dropout) @ V  # [B, h, T, d_v]
+"""
+NORMED = "return added if self.norm_first else self.norm(added)"
+CENTRED = "(added - added.mean(-1, keepdim=True))"
+
+ATTENTION = [
+    Mutant("no scale", "attention.py", SCALED, "query", "the formula without its denominator still learns, badly"),
+    Mutant("scale by d_k instead of its root", "attention.py", SCALED, "(query / query.shape[-1])", "the root is forgotten"),
+    Mutant(
+        "scale by the width of the model", "attention.py", SCALED,
+        "(query / math.sqrt(query.shape[-1] * (query.shape[1] if query.dim() == 4 else 1)))",
+        "d_k and d_model are mixed up; with one head they are equal",
+    ),
+    Mutant("scale written as a constant", "attention.py", SCALED, "(query / math.sqrt(64))", "the paper's base model has d_k = 64"),
+    Mutant("softmax over the queries", "attention.py", "scores.softmax(dim=-1)  # over the keys", "scores.softmax(dim=-2)",
+           "square scores hide which axis is which", "huggingface/transformers#11788"),
+    Mutant("softmax over the queries, masked", "attention.py", "-math.inf).softmax(dim=-1)", "-math.inf).softmax(dim=-2)",
+           "square scores hide which axis is which", "huggingface/transformers#11788"),
+    Mutant("mask inverted", "attention.py", "    dtype = query.dtype\n",
+           "    dtype = query.dtype\n    mask = None if mask is None else ~mask\n",
+           "nn.Transformer's masks mean the opposite", "rasbt/LLMs-from-scratch#1061, lucidrains/x-transformers#164"),
+    Mutant("mask inverted on the fused path", "attention.py", "attn_mask=mask", "attn_mask=None if mask is None else ~mask",
+           "nn.Transformer's masks mean the opposite", "pytorch/pytorch!170415"),
+    Mutant("fused path forgets the mask", "attention.py", "attn_mask=mask", "attn_mask=None", "two paths, one of them tested"),
+    Mutant("mask after the softmax", "attention.py", "scores.masked_fill(~mask & sees_something, -math.inf).softmax(dim=-1)",
+           "scores.softmax(dim=-1)", "hidden keys get weight 0, but the others no longer sum to 1"),
+    Mutant("masked scores thrown away", "attention.py", MASKED,
+           "        scores.masked_fill(~mask, -math.inf)\n        weights = scores.softmax(dim=-1)\n",
+           "masked_fill without the underscore returns a copy", "opendilab/DI-engine#333"),
+    Mutant("-1e9 for minus infinity", "attention.py", MASKED,
+           "        weights = scores.masked_fill(~mask, -1e9 if scores.dtype != torch.float16 else -1e4).softmax(dim=-1)\n",
+           "a large number looks safe; a blocked row becomes the mean of all values", "d2l-ai/d2l-en!2423, NVIDIA/apex#1052"),
+    Mutant("a blocked row is NaN", "attention.py", MASKED,
+           "        weights = scores.masked_fill(~mask, -math.inf).softmax(dim=-1)\n",
+           "softmax of nothing but minus infinity", "pytorch/pytorch#41508"),
+    Mutant("a blocked row keeps its weights", "attention.py", "        weights = weights.masked_fill(~mask, 0.0)\n", "",
+           "the row is kept finite and then forgotten"),
+    Mutant("gradient of a blocked row is NaN", "attention.py", "~mask & sees_something", "~mask",
+           "NaN is hidden after the softmax, but 0 times NaN is NaN on the way back", "pytorch/pytorch#41508"),
+    Mutant("half precision sums in half precision", "attention.py", "if dtype in (torch.float16, torch.bfloat16):", "if False:",
+           "q·k overflows fp16 and rounds twice", "facebookresearch/fairseq#3575"),
+    Mutant("weights are shown after dropout", "attention.py", DROPPED,
+           "            if dropout:\n                weights = F.dropout(weights, dropout)\n                heads = weights @ V\n",
+           "one variable for both", "pytorch/pytorch#42929, #90842"),
+    Mutant("no dropout on the formula path", "attention.py", DROPPED, "", "two paths, one of them tested"),
+    Mutant("no dropout on the fused path", "attention.py", "dropout_p=dropout", "dropout_p=0.0", "two paths, one of them tested"),
+    Mutant("dropout of weights in eval", "attention.py", "self.dropout if self.training else 0.0", "self.dropout",
+           "the functional form does not know of eval", "idiap/fast-transformers#131"),
+    Mutant("heads split without a transpose", "attention.py", SPLIT, "x.reshape(B, num_heads, T, d_model // num_heads)",
+           "the shape is right, the tokens are mixed", "hyunwoongko/transformer#21, rasbt/LLMs-from-scratch#61"),
+    Mutant("heads take every h-th column", "attention.py", SPLIT,
+           "x.reshape(B, T, d_model // num_heads, num_heads).permute(0, 3, 1, 2)", "the two factors of d_model are exchanged"),
+    Mutant("all heads share slice 0", "attention.py", SPLIT,
+           "x[..., : d_model // num_heads][:, None].expand(B, num_heads, T, d_model // num_heads)", "an index that never moves"),
+    Mutant("heads joined without a transpose", "attention.py", "x.transpose(1, 2).reshape(B, T, h * d_v)",
+           "x.reshape(B, T, h * d_v)", "the shape is right, the tokens are mixed"),
+    Mutant("W_k and W_v exchanged", "attention.py",
+           "K = split_heads(self.W_k(key), self.num_heads)  # [B, h, S, d_k]\n        V = split_heads(self.W_v(value)",
+           "K = split_heads(self.W_v(key), self.num_heads)  # [B, h, S, d_k]\n        V = split_heads(self.W_k(value)",
+           "three equal layers; training from scratch cannot tell"),
+    Mutant("values projected from the key", "attention.py", "self.W_v(value)", "self.W_v(key)", "key and value are mostly equal"),
+    Mutant("no W_o", "attention.py", "return self.W_o(merge_heads(heads)), weights", "return merge_heads(heads), weights",
+           "the shapes fit without it"),
+    Mutant("value defaults to the query", "attention.py", "value = key if value is None", "value = query if value is None",
+           "right in self-attention only"),
+]  # fmt: skip
+
+MASKS = [
+    Mutant("a token may not see itself", "masks.py", "diagonal=num_keys - num_queries", "diagonal=num_keys - num_queries - 1",
+           "< for <="),
+    Mutant("a token may see the next one", "masks.py", "diagonal=num_keys - num_queries", "diagonal=num_keys - num_queries + 1",
+           "off by one", "jadore801120/attention-is-all-you-need-pytorch#19"),
+    Mutant("causal mask aligned at the top left", "masks.py", "diagonal=num_keys - num_queries", "diagonal=0",
+           "right until a cache makes the keys longer", "pytorch/pytorch#103082, lucidrains/x-transformers#187"),
+    Mutant("causal mask shows the future", "masks.py", "every_pair.tril(", "every_pair.triu(",
+           "True is taken for hidden", "rasbt/LLMs-from-scratch#1061"),
+    Mutant("padding mask inverted", "masks.py", "(ids != pad_id)", "(ids == pad_id)", "key_padding_mask of torch means the opposite"),
+    Mutant("padding hides queries instead of keys", "masks.py", "[:, None, None, :]", "[:, None, :, None]",
+           "padding rows become empty, padding keys stay visible", "harvardnlp/annotated-transformer#137"),
+    Mutant("masks joined by or", "masks.py", "combined & mask", "combined | mask", "right when masks mean hidden",
+           "jadore801120/attention-is-all-you-need-pytorch#217"),
+    Mutant("number masks are taken", "masks.py", "or mask.dtype != torch.bool", "or mask.dtype.is_complex",
+           "added to scores, 0 and 1 hide nothing", "pytorch/pytorch#21518"),
+    Mutant("shape of a mask is not looked at", "masks.py", "    if not fits:", "    if False:", "broadcasting takes what it can"),
+]  # fmt: skip
+
+CHECKS = [
+    Mutant("lengths of key and value may differ", "validation.py", "if key.shape[-2] != value.shape[-2]:", "if False:",
+           "the fused CPU kernel reads past the end", "pytorch/pytorch!193728"),
+    Mutant("one head is broadcast to many", "validation.py", "if x.shape[:-2] != query.shape[:-2]:", "if False:",
+           "broadcasting takes what it can"),
+    Mutant("id one past the table", "validation.py", "(x >= limit)", "(x > limit)", "off by one"),
+    Mutant("negative ids are taken", "validation.py", "(x < 0) | ", "", "negative indices count from the end"),
+    Mutant("dropout of 1 is taken", "validation.py", "0.0 <= dropout < 1.0", "0.0 <= dropout <= 1.0", "1 / (1 - p) divides by zero"),
+    Mutant("heads need not divide the width", "validation.py", "    if d_model % num_heads:", "    if False:",
+           "found at the first reshape, or never"),
+    Mutant("one token more than there are positions", "validation.py", "if length > max_len:", "if length > max_len + 1:",
+           "off by one", "SamLynnEvans/Transformer#8"),
+]  # fmt: skip
+
+POSITIONS = [
+    Mutant("sine and cosine exchanged", "positional.py", "sine, cosine = angle.sin(), angle.cos()[:, : d_model // 2]",
+           "sine, cosine = angle.cos(), angle.sin()[:, : d_model // 2]", "either works, but weights of others do not fit"),
+    Mutant("exponent j instead of 2i", "positional.py", "10000 ** (2 * pair / d_model)", "10000 ** (pair / d_model)",
+           "i numbers pairs, not columns"),
+    Mutant("cosine with a frequency of its own", "positional.py", "angle.cos()[",
+           "(position / 10000 ** ((2 * pair + 1) / d_model)).cos()[", "the column number is used instead of the pair's",
+           "SamLynnEvans/Transformer#25, dmlc/gluon-nlp#178"),
+    Mutant("angles in float32", "positional.py", "angle = position / 10000 ** (2 * pair / d_model)",
+           "angle = position.float() / 10000 ** (2 * pair / d_model).float()", "4e-4 off at position 5,000"),
+    Mutant("table keeps the rounding of its first dtype", "positional.py",
+           "        self.table = self._compute(self.table.dtype, self.table.device)\n", "", "a buffer is cast like a weight"),
+    Mutant("a float64 input gets a float32 table", "positional.py", "            table = self._compute(x.dtype, x.device)\n",
+           "            pass\n", "a module without weights is forgotten by .double()"),
+    Mutant("table does not move", "positional.py",
+           'self.register_buffer("table", sinusoidal_encoding(max_len, d_model, layout=layout), persistent=False)',
+           "self.table = sinusoidal_encoding(max_len, d_model, layout=layout)", "a plain attribute is not moved by .to"),
+    Mutant("table in the state dict", "positional.py", ", persistent=False)", ")", "the default of register_buffer"),
+    Mutant("start ignored", "positional.py", "return table[start:end]", "return table[: x.shape[1]]",
+           "every cached step is position 0", "mosaicml/examples!244"),
+    Mutant("row picked by sentence", "positional.py", "return table[start:end]", "return table[: x.shape[0]][:, None]",
+           "a recipe for [T, B, d] used with [B, T, d]", "pytorch/tutorials#1547"),
+    Mutant("positions ignored", "positional.py", "return table[positions]", "return table[: x.shape[1]]", "an argument nobody tests"),
+    Mutant("layouts exchanged", "positional.py", 'if layout == "halves":', 'if layout != "halves":', "both look like waves"),
+    Mutant("positions replace the input", "positional.py", "self.dropout(x + _rows(x, table, start, positions).to(x.dtype))",
+           "self.dropout(_rows(x, table, start, positions).to(x.dtype).expand_as(x))", "the sum is forgotten"),
+    Mutant("dropout before positions are added", "positional.py",
+           "self.dropout(x + _rows(x, table, start, positions).to(x.dtype))",
+           "self.dropout(x) + _rows(x, table, start, positions).to(x.dtype)", "paper 5.4 drops from the sum"),
+]  # fmt: skip
+
+PARTS = [
+    Mutant("embedding not scaled", "embedding.py", "super().forward(ids) * self.scale", "super().forward(ids)",
+           "paper 3.4 says it in half a sentence", "harvardnlp/annotated-transformer#60, pytorch/tutorials#2849"),
+    Mutant("embedding scaled by the width", "embedding.py", "math.sqrt(d_model) if scale", "d_model if scale", "the root is forgotten"),
+    Mutant("embedding drawn from N(0, 1)", "embedding.py", "self.embedding_dim**-0.5", "1.0", "torch's default, then scaled as well"),
+    Mutant("ReLU dropped", "feed_forward.py", '"relu": F.relu,', '"relu": lambda x: x,', "two linear layers are one"),
+    Mutant("one GELU for both", "feed_forward.py", 'F.gelu(x, approximate="tanh")', "F.gelu(x)", "they differ by 5e-4"),
+    Mutant("inner bias dropped", "feed_forward.py", "(self.linear1(x))", "(F.linear(x, self.linear1.weight))", "new biases are 0"),
+    Mutant("inner dropout outside", "feed_forward.py", "self.linear2(self.dropout(inner))", "self.dropout(self.linear2(inner))",
+           "several implementations drop there"),
+    Mutant("no residual", "add_norm.py", "added = x + self.dropout(y)", "added = self.dropout(y)", "deep stacks stop learning"),
+    Mutant("dropout on the residual too", "add_norm.py", "added = x + self.dropout(y)", "added = self.dropout(x + y)",
+           "the bracket stands elsewhere"),
+    Mutant("pre-LN for post-LN", "add_norm.py", NORMED, "return self.norm(added) if self.norm_first else added", "two right papers"),
+    Mutant("nothing normalised on entering", "add_norm.py", "return self.norm(x) if self.norm_first else x", "return x",
+           "pre-LN moved to the wrong place"),
+    Mutant("eps outside the root", "add_norm.py", NORMED,
+           f"return added if self.norm_first else {CENTRED} / (added.std(-1, correction=0, keepdim=True) + self.norm.eps)"
+           " * self.norm.weight + self.norm.bias", "std + eps reads well", "harvardnlp/annotated-transformer#122"),
+    Mutant("variance divided by n - 1", "add_norm.py", NORMED,
+           f"return added if self.norm_first else {CENTRED} / (added.var(-1, keepdim=True) + self.norm.eps).sqrt()"
+           " * self.norm.weight + self.norm.bias", "torch's var is unbiased", "codertimo/BERT-pytorch#30, hyunwoongko/transformer#7"),
+    Mutant("gain and shift ignored", "add_norm.py", NORMED,
+           "return added if self.norm_first else nn.functional.layer_norm(added, (self.d_model,), eps=self.norm.eps)",
+           "new ones are 1 and 0"),
+    Mutant("eps not handed on", "add_norm.py", "nn.LayerNorm(d_model, eps=eps)", "nn.LayerNorm(d_model)", "the default hides it"),
+]  # fmt: skip
+
+ENCODER = [
+    Mutant("no residual around attention", "encoder.py", "x = self.add_norm1(x, attended)", "x = self.add_norm1(x * 0, attended)",
+           "forgotten in one of two places"),
+    Mutant("no residual around the feed-forward", "encoder.py", "self.add_norm2(x, ", "self.add_norm2(x * 0, ",
+           "forgotten in one of two places"),
+    Mutant("padding visible in the encoder", "encoder.py", "self.add_norm1.enter(x), mask=mask)", "self.add_norm1.enter(x))",
+           "the mask stops on its way", "joeynmt/joeynmt#151"),
+    Mutant("only the first layer gets the mask", "encoder.py", "x = layer(x, mask)",
+           "x = layer(x, mask if layer is self.layers[0] else None)", "the mask stops on its way"),
+    Mutant("the second norm is the first", "encoder.py", "self.add_norm2.enter(x)", "self.add_norm1.enter(x)", "copied lines"),
+    Mutant("N layers are one layer", "encoder.py", "nn.ModuleList(EncoderLayer(config) for _ in range(config.num_encoder_layers))",
+           "nn.ModuleList([EncoderLayer(config)] * config.num_encoder_layers)", "a list times N repeats the same object",
+           "datawhalechina/learn-nlp-with-transformers#56"),
+    Mutant("N layers are equal copies", "encoder.py", "nn.ModuleList(EncoderLayer(config) for _ in range(config.num_encoder_layers))",
+           'nn.ModuleList(__import__("copy").deepcopy(one) for one in [EncoderLayer(config)] * config.num_encoder_layers)',
+           "deepcopy copies the first draw too", "pytorch/pytorch#86274, harvardnlp/annotated-transformer#9"),
+    Mutant("no final norm in pre-LN", "encoder.py",
+           "nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm_first else nn.Identity()", "nn.Identity()",
+           "pre-LN leaves the last sum bare"),
+    Mutant("final norm in post-LN too", "encoder.py", " if config.norm_first else nn.Identity()", "", "one norm too many"),
+    Mutant("dropout inside attention", "encoder.py", "MultiHeadAttention(c.d_model, c.num_heads)",
+           "MultiHeadAttention(c.d_model, c.num_heads, dropout=c.dropout)", "torch and many others have it, the paper has not"),
+    Mutant("activation not handed on", "encoder.py", ", activation=c.activation", "", "the default hides it"),
+    Mutant("no positions", "encoder.py", "x = self.pos_encoding(self.embedding(src))", "x = self.embedding(src)",
+           "a set can be learned from too"),
+    Mutant("scaling cannot be switched off", "encoder.py", ", scale=config.scale_embedding", "", "a switch nobody tests"),
+    Mutant("checks come after the lookup", "encoder.py", "        self._check(src, mask)\n", "", "errors from deep inside a kernel"),
+]  # fmt: skip
+
+CORE = [*ATTENTION, *MASKS, *CHECKS, *POSITIONS, *PARTS, *ENCODER]
