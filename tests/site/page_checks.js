@@ -3,12 +3,16 @@
   const problems = {};
   const report = (check, text) => (problems[check] ??= []).push(text);
   const article = document.querySelector('article') ?? document.body;
+  // The article, and what its interactive parts show: they keep it in a shadow tree.
+  const roots = [article];
+  for (const root of roots) roots.push(...[...root.querySelectorAll('*')].flatMap((one) => one.shadowRoot ?? []));
+  const all = (selector) => roots.flatMap((root) => [...root.querySelectorAll(selector)]);
   const describe = (element) => element.outerHTML.replace(/\s+/g, ' ').slice(0, 140);
   const width = document.documentElement.clientWidth;
   const MEANT_TO_FAIL = '.tag_raises-exception';
 
   // What a reader would have to open first is checked too.
-  document.querySelectorAll('details').forEach((one) => { one.open = true; });
+  all('details').forEach((one) => { one.open = true; });
   document.querySelectorAll('.toggle-hidden').forEach((one) => one.classList.remove('toggle-hidden'));
 
   // Nothing may come from another host, also where the browser would only prepare a connection.
@@ -27,20 +31,20 @@
     }
     return false;
   };
-  const widest = [...article.querySelectorAll('*:not(mjx-container *)')].filter((one) => {
+  const widest = all('*:not(mjx-container *)').filter((one) => {
     const box = one.getBoundingClientRect();
     return box.width > 1 && box.height > 1 && box.right > width + 1 && !scrolls(one);
   });
   widest.slice(0, 3).forEach((one) => report('overflow', describe(one)));
 
   // Every picture has words.
-  for (const one of article.querySelectorAll('img')) {
+  for (const one of all('img')) {
     const alt = (one.getAttribute('alt') ?? '').trim();
     if (!alt) report('alt', `no alt text: ${describe(one)}`);
     if (/_images\/|\.(png|svg|jpe?g|gif|webp)$/i.test(alt)) report('alt', `a file name as alt text: ${alt}`);
     if (one.complete && one.naturalWidth === 0) report('image', `does not load: ${describe(one)}`);
   }
-  for (const one of article.querySelectorAll('svg, canvas')) {
+  for (const one of all('svg, canvas')) {
     const hidden = one.closest('[aria-hidden=true], button, a') || one.checkVisibility?.() === false;
     const named = one.getAttribute('aria-label') || one.getAttribute('aria-labelledby') || one.querySelector('title');
     if (!hidden && !(one.getAttribute('role') === 'img' && named)) report('alt', `a drawing without a name: ${describe(one)}`);
@@ -57,12 +61,15 @@
   // No mark-up is left in the text.
   const marks = [
     ['math', /\$\$|\\[([]|\\begin\{|\$[^$\n]*[\\^_{][^$\n]*\$/],
-    ['markup', /\*\*|```|:::|\]\(|\{[a-z][a-z:_-]*\}`|<\/[a-z]/],
+    ['markup', /\*\*|```|:::|\]\(|\{[a-z][a-z:_-]*\}`|<\/[a-z]|(^|[\s("'])\*[^\s*][^*\n]*\*(?![\w*])/],
     ['traceback', /Traceback \(most recent call last\)/],
   ];
-  const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
-  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
-    const inside = node.parentElement;
+  const texts = roots.flatMap((root) => {
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    return [...(function* () { while (walker.nextNode()) yield walker.currentNode; })()];
+  });
+  for (const node of texts) {
+    const inside = node.parentElement ?? node.getRootNode().host;
     if (inside.closest('script, style, noscript, mjx-container, textarea')) continue;
     for (const [check, mark] of marks) {
       if (inside.closest(check === 'traceback' ? MEANT_TO_FAIL : 'pre, code, kbd')) continue;

@@ -14,7 +14,7 @@ PAGE = """<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset=
 <body style="background:#fff;color:#111"><main><article><h1>A page</h1>{}</article></main></body></html>"""
 TYPESET = '<span class="math"><mjx-container>x</mjx-container></span>'
 
-SOUND = f"""<p>Plain text that costs $5 or <code>**kwargs</code>, a formula {TYPESET}, <a href="#here">a link</a>.</p>
+SOUND = f"""<p>Plain text, 2 * 3 * 4, that costs $5 or <code>**kwargs</code>, a formula {TYPESET}, <a href="#here">a link</a>.</p>
 <p id="here"><img src="{PIXEL}" alt="One grey dot"></p><details><summary>More</summary><p>Hidden.</p></details>
 <div style="overflow-x:auto" tabindex="0"><div style="width:2000px">A box that scrolls.</div></div>
 <div class="tag_raises-exception"><div class="output traceback">Traceback (most recent call last)</div></div>"""
@@ -44,10 +44,23 @@ BROKEN = {
     "stars left in the text": ("markup", "<p>a **bold** word</p>"),
     "a link left in the text": ("markup", "<p>see [this](that)</p>"),
     "a role left in the text": ("markup", "<p>see {term}`that`</p>"),
+    "a star left in an interactive part": (
+        "markup",
+        "<x-part></x-part><script>document.querySelector('x-part').attachShadow({mode: 'open'}).innerHTML = 'the *word*'</script>",
+    ),
+    "an interactive part that is too wide": (
+        "overflow",
+        """<div style="overflow:hidden"><x-part></x-part></div><script>document.querySelector('x-part')
+        .attachShadow({mode: 'open'}).innerHTML = '<p style="width:2000px">wide</p>'</script>""",
+    ),
     "a traceback": ("traceback", "<pre>Traceback (most recent call last)</pre>"),
     "words on stderr": ("traceback", '<div class="output stderr">careful</div>'),
     "a dead widget": ("dead control", '<script type="application/vnd.jupyter.widget-view+json">{}</script>'),
     "pale text": ("axe", '<p style="color:#ccc">hard to read</p>'),
+    "a pale word of code": (
+        "axe",
+        '<div class="highlight"><pre><span class="n">a</span> <span class="c" style="color:#ccc"># b</span></pre></div>',
+    ),
     "a button without a name": ("axe", "<button></button>"),
     "a box that the keyboard cannot scroll": ("axe", '<div style="overflow:auto;height:20px"><p style="height:99px">a</p></div>'),
 }  # fmt: skip

@@ -43,7 +43,7 @@ def test_nothing_is_wrong_with_the_page(browser, home, name, width, scheme):
 def test_the_page_works_from_a_folder_on_disk(browser, site, name):
     home = site.resolve().as_uri() + "/"
     with checks.visit(browser, home + name, home) as seen:
-        assert seen.look("light") == {}
+        assert seen.look("light", with_axe=False) == {}
 
 
 @pytest.mark.parametrize("name", CHAPTER_PAGES)
@@ -72,8 +72,8 @@ def test_the_menu_opens_on_a_phone_and_shows_every_chapter(browser, home, name):
         seen.page.locator(".primary-toggle:visible").click()
         seen.page.wait_for_timeout(400)  # it slides in
         shown = menu_links(seen.page)
-        assert {f"{home}{page}" for page in CHAPTER_PAGES if page != name} <= shown | {f"{home}{name}"}
-        assert seen.look("light") == {}
+        assert {f"{home}{page}" for page in CHAPTER_PAGES} <= shown
+        assert seen.look("light", with_axe=name == CHAPTER_PAGES[0]) == {}
 
 
 def menu_links(page) -> set[str]:
