@@ -270,7 +270,7 @@ def check_shown(page, model, words, *, query, layer, head, **settings) -> None:
 
 def pick(card, group: str, option: str) -> None:
     """Chooses one of the radio buttons that look like a switch."""
-    card.get_by_role("group", name=group).get_by_label(option, exact=True).check(force=True)
+    card.get_by_role("group", name=group).get_by_label(option, exact=True).check()
 
 
 def test_every_control_changes_what_is_shown_to_what_pytorch_gives(browser, tmp_path):
@@ -292,12 +292,12 @@ def test_every_control_changes_what_is_shown_to_what_pytorch_gives(browser, tmp_
         pick(card, "Mask", "causal")
         now["causal"] = True
         check_shown(page, models["trained"], words, **now)
-        card.get_by_label("cat may be seen").uncheck(force=True)
+        card.get_by_label("cat may be seen").uncheck()
         now["hidden"] = [1]
         check_shown(page, models["trained"], words, **now)
         pick(card, "Weights", "untrained")
         check_shown(page, models["untrained"], words, **now)
-        card.get_by_label("mat, word 6").check(force=True)
+        card.get_by_label("mat, word 6").check()
         now["query"] = 5
         check_shown(page, models["untrained"], words, **now)
         card.get_by_role("button", name="my dog slept on the bed").click()
@@ -310,23 +310,28 @@ def test_every_control_changes_what_is_shown_to_what_pytorch_gives(browser, tmp_
 def test_shows_the_effective_scale(browser, tmp_path):
     with window(browser, tmp_path, document(playground().html)) as opened:
         card = opened.page.locator(".card")
-        assert card.get_by_text("scores × 1/(1.00·√16) = 0.250 (as trained)").is_visible()
-        card.get_by_role("slider").fill("20")
-        assert card.get_by_text("scores × 1/(5.00·√16) = 0.050 (flatter)").is_visible()
-        card.get_by_role("slider").fill("-20")
-        assert card.get_by_text("scores × 1/(0.20·√16) = 1.250 (sharper)").is_visible()
-        assert card.get_by_role("slider").get_attribute("aria-valuetext") == "0.20, sharper"
+        for step, t, scale, words in (
+            ("0", "1.00", "0.250", "as trained"),
+            ("20", "5.00", "0.050", "flatter"),
+            ("-20", "0.20", "1.250", "sharper"),
+        ):
+            card.get_by_role("slider").fill(step)
+            assert card.get_by_text(f"scores × 1/({t}·√16) = {scale}").is_visible()
+            assert (
+                card.get_by_role("slider", name=f"Temperature ({words})", exact=True).get_attribute("aria-valuetext")
+                == t
+            )
 
 
 def test_mat_becomes_river_and_the_verb_follows(browser, tmp_path):
     with window(browser, tmp_path, document(playground().html)) as opened:
         card = opened.page.locator(".card")
         assert shown(opened.page)["expected"][0] == "sat" and not any(shown(opened.page)["odd"])
-        card.get_by_label("mat, word 6").check(force=True)
+        card.get_by_label("mat, word 6").check()
         card.get_by_role("combobox").select_option("river")
         card.get_by_role("textbox").press("End")
         card.get_by_role("textbox").fill("the cat sat in the river")
-        card.get_by_label("sat, word 3").check(force=True)
+        card.get_by_label("sat, word 3").check()
         seen = shown(opened.page)
         assert seen["words"][-1] == "river" and seen["expected"][0] == "swam" and seen["odd"][2]
         card.locator(".expect .button").first.click()  # put "swam" in
@@ -420,7 +425,7 @@ def test_everything_can_be_done_from_the_keyboard(browser, tmp_path):
         go("range")
         for _ in range(20):
             page.keyboard.press("ArrowLeft")
-        assert page.locator("output").inner_text() == "0.20"
+        assert page.locator(".slider strong").inner_text() == "0.20"
         go("mask")
         page.keyboard.press("ArrowRight")
         check_shown(
@@ -450,7 +455,7 @@ def test_odd_labels_show_as_typed_and_run_nothing(browser, tmp_path):
         for sentence in sentences:
             opened.page.locator(".examples .button").nth(sentences.index(sentence)).click()
             for place in range(len(sentence)):
-                opened.page.locator(".rows input[type=radio]").nth(place).check(force=True)
+                opened.page.locator(".rows input[type=radio]").nth(place).check()
                 assert opened.page.locator(".title bdi").first.text_content() == sentence[place]
             assert shown(opened.page)["words"] == sentence
             assert opened.page.locator(".map tbody th").all_text_contents() == sentence
@@ -468,6 +473,16 @@ def test_odd_labels_show_as_typed_and_run_nothing(browser, tmp_path):
         assert opened.page.locator("tbody th").all_text_contents() == sentences[0]
 
 
+def test_query_and_hidden_words_survive_while_a_sentence_is_written_anew(browser, tmp_path):
+    with window(browser, tmp_path, document(playground().html)) as opened:
+        card = opened.page.locator(".card")
+        card.get_by_label("cat may be seen").uncheck()
+        card.get_by_role("textbox").fill("")
+        card.get_by_role("textbox").press_sequentially("the dog sat in the park")
+        now = {"query": 2, "layer": 1, "head": None, "temperature": 1.0, "causal": False, "hidden": [1]}
+        check_shown(opened.page, load_world(), "the dog sat in the park".split(), **now)
+
+
 def test_repeated_words_keep_their_own_rows(browser, tmp_path):
     with window(browser, tmp_path, document(playground().html)) as opened:
         opened.page.locator(".card").get_by_role("textbox").fill("the the the")
@@ -483,7 +498,7 @@ def test_nothing_jumps_when_a_control_moves(browser, tmp_path, width):
         height = card.bounding_box()["height"]
         for act in (
             lambda: card.get_by_role("slider").fill("-20"),
-            lambda: card.get_by_label("mat, word 6").check(force=True),
+            lambda: card.get_by_label("mat, word 6").check(),
             lambda: pick(card, "Weights", "untrained"),
             lambda: pick(card, "Head", "2"),
             lambda: card.get_by_role("button", name="Hide all").click(),
@@ -505,7 +520,7 @@ def test_every_number_of_the_map_is_readable(browser, tmp_path, theme):
                     return .2126 * r + .7152 * g + .0722 * b; };
                 return Array.from({ length: 1001 }, (_, i) => {
                     const w = i / 1000;
-                    cell.style.setProperty('--w', w);
+                    cell.style.backgroundColor = `rgba(var(--heat), ${w})`;
                     cell.className = `${w > 0.687 ? 'deep' : ''} ${w > 0.514 ? 'deep-dark' : ''}`;
                     const style = getComputedStyle(cell), [r, g, b, a = 1] = rgb(style.backgroundColor), base = rgb(paper);
                     const mixed = [r, g, b].map((x, k) => base[k] + (x - base[k]) * a);
@@ -534,4 +549,4 @@ def test_an_update_is_quick(browser, tmp_path):
                 }).sort((a, b) => a - b);
             }"""
         )
-        assert times[30] < 50, times[30]  # a frame is 16 ms; the margin is for a busy machine
+        assert times[0] < 25, times  # a frame is 16 ms; the margin is for a busy machine

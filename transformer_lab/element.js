@@ -19,6 +19,19 @@ const say = (sentence, values = {}) => sentence.replace(/\{(\w+)\}/g, (whole, ke
 const phrase = (sentence, values) =>
   sentence.split(/\{(\w+)\}/g).map((piece, i) => (i % 2 ? values[piece] ?? `{${piece}}` : piece));
 
+/** Changes a text only where it differs: what stays the same need not be laid out anew. */
+function write(node, words) {
+  if (!node.firstChild) node.append('');
+  if (node.firstChild.data !== words) node.firstChild.data = words;
+}
+
+/** Puts new content into a node, but only when the words it is made from have changed. */
+function refill(node, key, make) {
+  if (node.filledWith === key) return;
+  node.filledWith = key;
+  node.replaceChildren(...make());
+}
+
 /** A line for screen readers that speaks once the reader has stopped moving things. */
 function announcer() {
   const line = h('p', { class: 'hidden-text', role: 'status', 'aria-live': 'polite' });

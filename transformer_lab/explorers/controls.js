@@ -2,8 +2,8 @@
 
 /** A row of radio buttons that looks like one switch. options: [[value, label], …]. */
 function segments(legend, name, options, chosen, pick) {
-  const inputs = options.map(([value]) => h('input', { class: 'hidden-text', type: 'radio', name, onchange: () => pick(value) }));
-  const labels = options.map(([, label], i) => h('label', {}, inputs[i], label));
+  const inputs = options.map(([value]) => h('input', { class: 'cover', type: 'radio', name, onchange: () => pick(value) }));
+  const labels = options.map(([, label], i) => h('label', {}, inputs[i], h('span', { class: 'face' }, label)));
   const node = h('fieldset', { class: 'segments' }, h('legend', {}, legend), h('div', {}, ...labels));
   const draw = () => inputs.forEach((input, i) => { input.checked = options[i][0] === chosen(); });
   return { node, draw };
@@ -39,16 +39,17 @@ function temperaturePanel(app) {
   const { config, text, state } = app;
   const width = config.d_model / config.num_heads;
   const input = h('input', { type: 'range', min: -20, max: 20, step: 1, oninput: () => app.change({ temperature: 5 ** (input.value / 20) }) });
-  const value = h('output', {}), scale = h('p', { class: 'quiet' });
-  const node = h('div', {}, h('label', { class: 'slider' }, h('span', { class: 'name' }, text.temperature), value, input), scale);
+  const value = h('strong', { 'aria-hidden': 'true' }), name = h('span', { class: 'name', 'aria-hidden': 'true' }), scale = h('p', { class: 'quiet' });
+  const node = h('div', {}, h('div', { class: 'slider' }, name, value, input), scale);
   const draw = () => {
     const t = state.temperature, words = t === 1 ? text.as_trained : t > 1 ? text.flatter : text.sharper;
     const shown = t.toFixed(2);
     input.value = Math.round(20 * Math.log(t) / Math.log(5));
-    input.setAttribute('aria-valuetext', `${shown}, ${words}`);
-    value.textContent = shown;
-    const sentence = say(text.scale, { t: shown, width, scale: (1 / (t * Math.sqrt(width))).toFixed(3) });
-    scale.textContent = `${sentence} (${words})`;
+    input.setAttribute('aria-label', `${text.temperature} (${words})`);
+    input.setAttribute('aria-valuetext', shown);
+    write(value, shown);
+    write(name, `${text.temperature} (${words})`);
+    write(scale, say(text.scale, { t: shown, width, scale: (1 / (t * Math.sqrt(width))).toFixed(3) }));
   };
   return { node, draw };
 }

@@ -29,12 +29,14 @@ function mapPanel(app) {
       if (built !== state.words) rebuild();
       const S = built.length;
       lines.forEach(({ line, cells }, t) => {
-        line.classList.toggle('query', t === state.query);
+        line.classList.toggle('query', t === app.query);
         cells.forEach((cell, s) => {
           const weight = result.map[t * S + s];
-          cell.style.setProperty('--w', weight.toFixed(4));
-          cell.className = [weight > DEEP_ON_LIGHT && 'deep', weight > DEEP_ON_DARK && 'deep-dark', app.allowed[t][s] || 'off'].filter((c) => typeof c === 'string').join(' ');
-          cell.firstChild.textContent = two(weight).replace(/^0/, '');
+          cell.style.backgroundColor = `rgba(var(--heat), ${weight.toFixed(3)})`;
+          cell.classList.toggle('deep', weight > DEEP_ON_LIGHT);
+          cell.classList.toggle('deep-dark', weight > DEEP_ON_DARK);
+          cell.classList.toggle('off', !app.allowed[t][s]);
+          write(cell.firstChild, two(weight).replace(/^0/, ''));
         });
       });
     },

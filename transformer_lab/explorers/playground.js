@@ -13,18 +13,18 @@ function expectedWords(model, hidden, place, vocabulary) {
 /** For every position, the probability that its word was swapped in. */
 const swappedIn = (model, hidden) => linear(model, 'replaced_head', hidden).map((logit) => 1 / (1 + Math.exp(-logit)));
 
-/** Everything the panels show, from the state alone. */
-function calculate(model, config, state, ids, allowed) {
+/** Everything the panels show. */
+function calculate(model, { config, state, query, allowed }, ids) {
   const S = ids.length, { hidden, maps } = encode(model, ids, state.temperature, allowed);
   const heads = maps[state.layer], map = state.head === 'mean' ? meanMap(heads) : heads[state.head];
-  const covered = encode(model, replaced(ids, state.query, config.mask_id), state.temperature, allowed);
+  const covered = encode(model, replaced(ids, query, config.mask_id), state.temperature, allowed);
   const swapped = swappedIn(model, hidden);
   return {
     map,
-    row: Array.from(map.subarray(state.query * S, (state.query + 1) * S)),
+    row: Array.from(map.subarray(query * S, (query + 1) * S)),
     swapped,
     odd: Array.from(swapped, (p) => p > 0.5),
-    expected: expectedWords(model, covered.hidden, state.query, config.vocabulary),
+    expected: expectedWords(model, covered.hidden, query, config.vocabulary),
   };
 }
 
@@ -35,13 +35,10 @@ function build(card, config) {
   });
   const state = { ...start(), words: config.sentence };
   const app = {
-    config, text, state, allowed: null,
+    config, text, state, allowed: null, query: null,
     known: new Map(config.words.map((word) => [word, config.vocabulary.indexOf(word)])),
     change(patch) { Object.assign(state, patch); draw(); },
-    setWords(words) {
-      const hidden = words.length === state.words.length ? state.hidden : new Set();
-      app.change({ words, hidden, query: Math.min(state.query, words.length - 1) });
-    },
+    setWords(words) { app.change({ words }); },
     hide(place, isHidden) {
       const hidden = new Set(state.hidden);
       if (isHidden) hidden.add(place); else hidden.delete(place);
@@ -62,8 +59,9 @@ function build(card, config) {
   function draw() {
     models[state.model] ??= unpack(config, config.models[state.model]);
     const ids = state.words.map((word) => app.known.get(word));
+    app.query = Math.min(state.query, ids.length - 1);  // the place chosen is kept while a sentence is being written
     app.allowed = allowedPairs(ids.length, state.causal, state.hidden);
-    const result = calculate(models[state.model], config, state, ids, app.allowed);
+    const result = calculate(models[state.model], app, ids);
     for (const panel of [sentence, choices, summary, query, expect, mask, temperature, map]) panel.draw(result);
   }
   draw();
@@ -80,7 +78,7 @@ function summaryPanel(app) {
   return {
     node,
     draw({ row }) {
-      const word = named(state.query);
+      const word = named(app.query);
       const keys = [...row.keys()].filter((place) => row[place] > 0).sort((a, b) => row[b] - row[a]).slice(0, 2);
       const list = keys.flatMap((place, i) => [
         ...(i ? [text.and] : []), ...phrase(text.key_weight, { word: named(place), weight: two(row[place]) }),

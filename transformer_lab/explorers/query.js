@@ -1,8 +1,10 @@
 // One query word: what it looks at, as bars with numbers and as arcs, and what the model would expect in its place.
 
-const ROW = 40, GUTTER = 40;
+const ROW = 40, GUTTER = 36;
 const two = (x) => x.toFixed(2);
 const strong = (word) => h('bdi', {}, word);
+// A bar is as long as its track and slides in from the left: moving it costs no layout.
+const slide = (bar, share) => { bar.style.transform = `translateX(${100 * share - 100}%)`; };
 
 function queryPanel(app) {
   const { text, state } = app;
@@ -21,18 +23,19 @@ function queryPanel(app) {
     node,
     draw(result) {
       if (built !== state.words) rebuild();
-      title.replaceChildren(...phrase(text.query_title, { word: strong(state.words[state.query]) }));
-      legend.textContent = title.textContent;
+      const word = state.words[app.query];
+      refill(title, word, () => phrase(text.query_title, { word: strong(word) }));
+      write(legend, title.textContent);
       lines.forEach((line, place) => line.draw(result.row[place], result.odd[place]));
-      arcs.draw(result.row, state.query);
+      arcs.draw(result.row, app.query);
     },
   };
 }
 
 function queryRow(app, word, place) {
   const { text, state } = app;
-  const radio = h('input', { class: 'hidden-text', type: 'radio', name: 'query', onchange: () => app.change({ query: place }) });
-  const name = h('label', { class: 'word' }, radio, strong(word));
+  const radio = h('input', { class: 'cover', type: 'radio', name: 'query', onchange: () => app.change({ query: place }) });
+  const name = h('label', { class: 'word' }, radio, h('span', { class: 'face' }, strong(word)));
   const bar = h('span', { class: 'bar' }), number = h('span', { class: 'number' });
   const check = h('input', { type: 'checkbox', onchange: () => app.hide(place, !check.checked) });
   const eye = h('label', { class: 'eye' }, check, h('span', { class: 'hidden-text' }, `${word} ${text.may_be_seen}`));
@@ -40,13 +43,13 @@ function queryRow(app, word, place) {
   return {
     node,
     draw(weight, isOdd) {
-      radio.checked = state.query === place;
+      radio.checked = app.query === place;
       check.checked = !state.hidden.has(place);
-      node.classList.toggle('off', !app.allowed[state.query][place]);
+      node.classList.toggle('off', !app.allowed[app.query][place]);
       name.classList.toggle('odd', isOdd);
       radio.setAttribute('aria-label', word + say(text.word_place, { place: place + 1 }) + (isOdd ? text.odd : ''));
-      bar.style.width = `${100 * weight}%`;
-      number.textContent = two(weight);
+      slide(bar, weight);
+      write(number, two(weight));
     },
   };
 }
@@ -81,7 +84,7 @@ function arcsDrawing() {
 function expectPanel(app) {
   const { config, text, state } = app;
   const title = h('p', { class: 'title' }), list = h('div', { class: 'expect' });
-  const put = (word) => app.setWords(replaced(state.words, state.query, word));
+  const put = (word) => app.setWords(replaced(state.words, app.query, word));
   const lines = Array.from({ length: 5 }, () => {
     const button = h('button', { class: 'button', type: 'button', onclick: () => put(button.textContent) });
     const bar = h('span', { class: 'bar' }), number = h('span', { class: 'number' });
@@ -94,16 +97,17 @@ function expectPanel(app) {
   return {
     node,
     draw(result) {
-      const word = state.words[state.query];
-      title.replaceChildren(...phrase(text.expect_title, { word: strong(word) }));
+      const word = state.words[app.query];
+      refill(title, word, () => phrase(text.expect_title, { word: strong(word) }));
       result.expected.forEach(({ word: expected, probability }, i) => {
-        lines[i].button.replaceChildren(strong(expected));
-        lines[i].bar.style.width = `${100 * probability}%`;
-        lines[i].number.textContent = two(probability);
+        refill(lines[i].button, expected, () => [strong(expected)]);
+        slide(lines[i].bar, probability);
+        write(lines[i].number, two(probability));
       });
-      changed.replaceChildren(...phrase(text.expect_help, { word: strong(word) }));
+      refill(changed, word, () => phrase(text.expect_help, { word: strong(word) }));
       select.value = word;
-      fits.replaceChildren(...phrase(text.fits, { word: strong(word), probability: two(result.swapped[state.query]) }));
+      const probability = two(result.swapped[app.query]);
+      refill(fits, `${probability} ${word}`, () => phrase(text.fits, { word: strong(word), probability }));
     },
   };
 }
