@@ -107,6 +107,13 @@ def test_positions_per_token(kind):
     close(module(x, positions=torch.arange(4, 4 + T).expand(B, T)), module(x, start=4), 1e-15)
 
 
+def test_no_tokens_and_no_sentences():
+    for module in (PositionalEncoding(D, 11), LearnedPositionalEncoding(D, 11)):
+        for b, t in ((0, T), (B, 0)):
+            assert module(torch.zeros(b, t, D)).shape == (b, t, D)
+            assert module(torch.zeros(b, t, D), positions=torch.zeros(b, t, dtype=torch.long)).shape == (b, t, D)
+
+
 def test_one_token_at_a_time_equals_the_whole():
     for module in (PositionalEncoding(D, 11).double(), LearnedPositionalEncoding(D, 11).double()):
         x = numbers(B, 11, D)

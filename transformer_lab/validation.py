@@ -243,7 +243,7 @@ def values_are_unknown(x: Tensor) -> bool:
 
 def _first_outside(x: Tensor, limit: int) -> tuple[int, ...]:
     """The place of the first entry outside [0, limit); () when there is none, or when values are not known."""
-    if values_are_unknown(x):
+    if values_are_unknown(x) or x.numel() == 0:
         return ()
     lowest, highest = x.aminmax()
     inside = lowest >= 0 and highest < limit
