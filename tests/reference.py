@@ -102,7 +102,7 @@ def feed_forward(p, x, name="relu"):
     def back(d):
         d_bent, grads2 = back2(d)
         d_x, grads1 = back1(back_bend(d_bent))
-        return d_x, _named(linear1=grads1, linear2=grads2)
+        return d_x, named(linear1=grads1, linear2=grads2)
 
     return out, back
 
@@ -126,7 +126,7 @@ def multi_head(p, query, key, value, num_heads, mask=None):
         ]
         d_Q, d_K, d_V = (np.concatenate(parts, axis=-1) for parts in zip(*per_head, strict=True))
         (d_query, grads_q), (d_key, grads_k), (d_value, grads_v) = back_q(d_Q), back_k(d_K), back_v(d_V)
-        return d_query, d_key, d_value, _named(W_q=grads_q, W_k=grads_k, W_v=grads_v, W_o=grads_o)
+        return d_query, d_key, d_value, named(W_q=grads_q, W_k=grads_k, W_v=grads_v, W_o=grads_o)
 
     return out, np.stack([w for _, w in heads], axis=1), back
 
@@ -135,25 +135,25 @@ def encoder_layer(p, x, config, mask=None):
     """Self-attention and feed-forward, each with residual and LayerNorm after (post-LN) or before (pre-LN); and back."""
 
     def attend(y):
-        out, _, back = multi_head(_inside(p, "self_attn"), y, y, y, config.num_heads, mask)
+        out, _, back = multi_head(inside(p, "self_attn"), y, y, y, config.num_heads, mask)
 
         def back_all(d):
             d_query, d_key, d_value, grads = back(d)
-            return d_query + d_key + d_value, _named(self_attn=grads)
+            return d_query + d_key + d_value, named(self_attn=grads)
 
         return out, back_all
 
     def widen(y):
-        out, back = feed_forward(_inside(p, "ffn"), y, config.activation)
+        out, back = feed_forward(inside(p, "ffn"), y, config.activation)
 
         def back_all(d):
             d_y, grads = back(d)
-            return d_y, _named(ffn=grads)
+            return d_y, named(ffn=grads)
 
         return out, back_all
 
-    x, back1 = _sublayer(p, "add_norm1.norm", x, attend, config)
-    x, back2 = _sublayer(p, "add_norm2.norm", x, widen, config)
+    x, back1 = sublayer(p, "add_norm1.norm", x, attend, config)
+    x, back2 = sublayer(p, "add_norm2.norm", x, widen, config)
 
     def back(d):
         d, grads2 = back2(d)
@@ -163,8 +163,8 @@ def encoder_layer(p, x, config, mask=None):
     return x, back
 
 
-def encoder(p, ids, config, mask=None):
-    """Embedding, positions, layers, final norm in pre-LN; back(d_memory) -> gradients of every parameter."""
+def embed(p, ids, config):
+    """Rows of the table, scaled, plus positions 0, 1, …; back(d) -> gradients of the table and of learned positions."""
     scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
     x = p["embedding.weight"][ids] * scale
     length = ids.shape[1]
@@ -172,9 +172,24 @@ def encoder(p, ids, config, mask=None):
         x = x + p["pos_encoding.weight"][:length]
     elif config.position != "none":
         x = x + sinusoid(np.arange(length), config.d_model, LAYOUT_OF[config.position])
+
+    def back(d):
+        grads = {"embedding.weight": np.zeros_like(p["embedding.weight"])}
+        np.add.at(grads["embedding.weight"], ids, d * scale)
+        if config.position == "learned":
+            grads["pos_encoding.weight"] = np.zeros_like(p["pos_encoding.weight"])
+            grads["pos_encoding.weight"][:length] = d.sum(axis=0)
+        return grads
+
+    return x, back
+
+
+def encoder(p, ids, config, mask=None):
+    """Embedding, positions, layers, final norm in pre-LN; back(d_memory) -> gradients of every parameter."""
+    x, back_embedding = embed(p, ids, config)
     backs = []
     for i in range(config.num_encoder_layers):
-        x, back_layer = encoder_layer(_inside(p, f"layers.{i}"), x, config, mask)
+        x, back_layer = encoder_layer(inside(p, f"layers.{i}"), x, config, mask)
         backs.append((f"layers.{i}", back_layer))
     if config.norm_first:
         x, back_norm = layer_norm(x, p["final_norm.weight"], p["final_norm.bias"], config.layer_norm_eps)
@@ -185,18 +200,14 @@ def encoder(p, ids, config, mask=None):
         for name, back_part in reversed(backs):
             d, part = back_part(d)
             grads |= {f"{name}.{key}": g for key, g in part.items()}
-        grads["embedding.weight"] = np.zeros_like(p["embedding.weight"])
-        np.add.at(grads["embedding.weight"], ids, d * scale)
-        if config.position == "learned":
-            grads["pos_encoding.weight"] = np.zeros_like(p["pos_encoding.weight"])
-            grads["pos_encoding.weight"][:length] = d.sum(axis=0)
-        return grads
+        return grads | back_embedding(d)
 
     return x, back
 
 
-def _sublayer(p, name, x, function, config):
-    norm = _inside(p, name)
+def sublayer(p, name, x, function, config):
+    """Residual and LayerNorm around function(x) -> (y, back of y); and back(d) -> (d_x, gradients)."""
+    norm = inside(p, name)
     if not config.norm_first:
         y, back_y = function(x)
         out, back_norm = layer_norm(x + y, norm["weight"], norm["bias"], config.layer_norm_eps)
@@ -226,11 +237,13 @@ def _mask_of_head(mask, j):
     return np.take(mask, j if mask.shape[axis] > 1 else 0, axis=axis)
 
 
-def _inside(p, name):
+def inside(p, name):
+    """The parameters below a name, without it."""
     return {key[len(name) + 1 :]: value for key, value in p.items() if key.startswith(name + ".")}
 
 
-def _named(**groups):
+def named(**groups):
+    """Groups of parameters, each under its name."""
     return {f"{name}.{key}": value for name, group in groups.items() for key, value in group.items()}
 
 

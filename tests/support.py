@@ -33,7 +33,18 @@ needs_cuda = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device: GPU behaviour cannot be checked here"),
 ]
 seeds = st.integers(0, 2**32 - 1)
-LOOKING = {"aminmax", "lt", "ge", "bitwise_or", "any", "nonzero", "select", "_local_scalar_dense", "is_nonzero", "promote_types"}
+LOOKING = {
+    "aminmax",
+    "lt",
+    "ge",
+    "bitwise_or",
+    "any",
+    "nonzero",
+    "select",
+    "_local_scalar_dense",
+    "is_nonzero",
+    "promote_types",
+}
 HALF_DTYPES = (torch.float16, torch.bfloat16)
 DTYPES = (torch.float64, torch.float32, *HALF_DTYPES)
 
@@ -109,7 +120,7 @@ def torch_attention(ours: MultiHeadAttention) -> nn.MultiheadAttention:
     theirs = nn.MultiheadAttention(
         ours.d_model, ours.num_heads, bias=bias, batch_first=True, dtype=ours.W_q.weight.dtype
     )
-    _copy_attention(ours, theirs)
+    copy_attention(ours, theirs)
     return theirs
 
 
@@ -127,7 +138,7 @@ def torch_layer(ours: EncoderLayer, config) -> nn.TransformerEncoderLayer:
         norm_first=config.norm_first,
         dtype=ours.ffn.linear1.weight.dtype,
     )
-    _copy_layer(ours, theirs)
+    copy_layer(ours, theirs)
     return theirs
 
 
@@ -137,11 +148,12 @@ def torch_encoder(ours: Encoder) -> nn.TransformerEncoder:
     one = torch_layer(ours.layers[0], ours.config)
     theirs = nn.TransformerEncoder(one, len(ours.layers), norm=norm, enable_nested_tensor=False)
     for mine, layer in zip(ours.layers, theirs.layers, strict=True):
-        _copy_layer(mine, layer)
+        copy_layer(mine, layer)
     return theirs
 
 
-def _copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
+def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
+    """Copies our weights into torch's module."""
     with torch.no_grad():
         theirs.in_proj_weight.copy_(torch.cat([ours.W_q.weight, ours.W_k.weight, ours.W_v.weight]))
         theirs.out_proj.weight.copy_(ours.W_o.weight)
@@ -150,8 +162,9 @@ def _copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> 
             theirs.out_proj.bias.copy_(ours.W_o.bias)
 
 
-def _copy_layer(ours: EncoderLayer, theirs: nn.TransformerEncoderLayer) -> None:
-    _copy_attention(ours.self_attn, theirs.self_attn)
+def copy_layer(ours: EncoderLayer, theirs: nn.TransformerEncoderLayer) -> None:
+    """Copies self-attention, feed-forward and the first two norms into torch's layer."""
+    copy_attention(ours.self_attn, theirs.self_attn)
     theirs.linear1.load_state_dict(ours.ffn.linear1.state_dict())
     theirs.linear2.load_state_dict(ours.ffn.linear2.state_dict())
     theirs.norm1.load_state_dict(ours.add_norm1.norm.state_dict())

@@ -15,7 +15,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from .cache import KVCache
+from .cache import KVCache, settled_dtype
 from .masks import causal_mask, check_mask, combine_masks
 from .validation import check_attention_inputs, check_dropout, check_heads, check_hidden
 
@@ -244,7 +244,7 @@ class MultiHeadAttention(nn.Module):
         S = key.shape[1]
         if cache is not None:
             new_tokens = 0 if cache.fixed and cache.length else S
-            dtype = None if torch.is_autocast_enabled(query.device.type) else query.dtype  # autocast decides later
-            cache.check_fits(key.shape[0], self.num_heads, new_tokens, self.d_model // self.num_heads, dtype=dtype, device=query.device)
+            d_k = self.d_model // self.num_heads
+            cache.check_fits(key.shape[0], self.num_heads, new_tokens, d_k, dtype=settled_dtype(query), device=query.device)
             S = cache.length + new_tokens
         check_mask(mask, query, (query.shape[0], self.num_heads, query.shape[1], S))

@@ -12,7 +12,9 @@ from .cache import DecoderCache, KVCache
 from .config import TransformerConfig
 from .embedding import TokenEmbedding
 from .feed_forward import FeedForward
+from .masks import check_mask
 from .positional import positional_module
+from .validation import check_hidden, check_length, check_token_ids
 
 
 class DecoderLayer(nn.Module):
@@ -65,6 +67,8 @@ class DecoderLayer(nn.Module):
             Paper 3.1; chapters 07 and 09.
         """
         own, source = cache if cache is not None else (None, None)
+        check_hidden("x", x, self.self_attn.d_model)
+        _check_sides("x", x, memory, src_mask, tgt_mask, self.self_attn, 0 if own is None else own.length)
         attended, _ = self.self_attn(self.add_norm1.enter(x), mask=tgt_mask, cache=own, causal=True)
         x = self.add_norm1(x, attended)  # [B, T, d_model]
         attended, _ = self.cross_attn(self.add_norm2.enter(x), memory, mask=src_mask, cache=source)
@@ -120,8 +124,25 @@ class Decoder(nn.Module):
         Source:
             Paper 3.1; chapters 07 and 09.
         """
-        x = self.pos_encoding(self.embedding(tgt), start=0 if cache is None else cache.length)  # [B, T, d_model]
+        held = 0 if cache is None else cache.length
+        check_token_ids("tgt", tgt)  # their range is checked where they are looked up
+        if self.config.position != "none":
+            check_length(held + tgt.shape[1], self.config.max_len)
+        _check_sides("tgt", tgt, memory, src_mask, tgt_mask, self.layers[0].self_attn, held)
+        x = self.pos_encoding(self.embedding(tgt), start=held)  # [B, T, d_model]
         pairs = [None] * len(self.layers) if cache is None else cache.layers
         for layer, pair in zip(self.layers, pairs, strict=True):
             x = layer(x, memory, src_mask, tgt_mask, pair)
         return self.final_norm(x)
+
+
+def _check_sides(
+    name: str, x: Tensor, memory: Tensor, src_mask: Tensor | None, tgt_mask: Tensor | None, like: MultiHeadAttention, held: int
+) -> None:
+    """Refuses a target [B, T, …], a memory and masks that do not belong together; held tokens came before the target."""
+    check_hidden("memory", memory, like.d_model)
+    if x.shape[0] != memory.shape[0]:
+        raise ValueError(f"{name} holds batch {x.shape[0]} but memory has batch {memory.shape[0]}")
+    B, T = x.shape[:2]
+    check_mask(src_mask, x, (B, like.num_heads, T, memory.shape[1]))
+    check_mask(tgt_mask, x, (B, like.num_heads, T, held + T))

@@ -6,12 +6,12 @@ Floor 3.
 import torch.nn as nn
 from torch import Tensor
 
-from .cache import DecoderCache, KVCache
+from .cache import DecoderCache, KVCache, settled_dtype
 from .config import TransformerConfig
 from .decoder import Decoder
 from .encoder import Encoder
 from .masks import check_mask, padding_mask
-from .validation import check_hidden, check_length, check_positive, check_token_ids, values_are_unknown
+from .validation import check_hidden, check_length, check_positive, check_token_ids, dtype_name, values_are_unknown
 
 
 class Transformer(nn.Module):
@@ -84,20 +84,17 @@ class Transformer(nn.Module):
             hidden [B, T, d_model].
 
         Raises:
-            TypeError: ids are not integers, or a mask is not boolean.
+            TypeError: ids are not integers, a mask is not boolean, or memory has another dtype than the model.
             ValueError: an id is out of range, the target is empty or too long, or a shape or the cache does not fit.
 
         Source:
             Paper 3.1; article, "Code and loop"; chapters 07 and 09.
         """
-        check_hidden("memory", memory, self.config.d_model)
-        B, S, _ = memory.shape
-        if tgt.shape[0] != B:
-            raise ValueError(f"tgt holds batch {tgt.shape[0]} but memory has batch {B}")
+        check_token_ids("tgt", tgt)  # their range is checked where they are looked up
+        self._check_memory(memory)
         if cache is not None:
-            cache.check(self, B, S)
+            cache.check(self, memory, new_tokens=tgt.shape[1])
             src_mask = cache.src_mask if src_mask is None else src_mask
-        check_mask(src_mask, memory, (B, self.config.num_heads, tgt.shape[1], S))
         return self.decoder(tgt, memory, src_mask, tgt_mask, cache)
 
     def output(self, hidden: Tensor) -> Tensor:
@@ -143,8 +140,10 @@ class Transformer(nn.Module):
             check_length(tgt.shape[1], self.config.max_len)
         if src.shape[0] != tgt.shape[0]:
             raise ValueError(f"src has batch {src.shape[0]} but tgt has batch {tgt.shape[0]}")
+        B, T = tgt.shape
+        check_mask(tgt_mask, tgt, (B, self.config.num_heads, T, T))
         src_mask = self.source_mask(src) if src_mask is None else src_mask
-        check_mask(src_mask, src, (src.shape[0], self.config.num_heads, tgt.shape[1], src.shape[1]))
+        check_mask(src_mask, src, (B, self.config.num_heads, 1, src.shape[1]))
         memory = self.encoder(src, src_mask)  # [B, S, d_model]
         return self.output_linear(self.decoder(tgt, memory, src_mask, tgt_mask))
 
@@ -175,14 +174,14 @@ class Transformer(nn.Module):
             The cache.
 
         Raises:
-            TypeError: the mask is not boolean.
+            TypeError: the mask is not boolean, or memory has another dtype than the model.
             ValueError: memory or the mask does not fit, or capacity is below 1 or above max_len.
 
         Source:
             Article, "two caches"; chapter 09.
         """
         c = self.config
-        check_hidden("memory", memory, c.d_model)
+        self._check_memory(memory)
         check_positive(capacity=capacity)
         if c.position != "none":
             check_length(capacity, c.max_len)
@@ -196,3 +195,11 @@ class Transformer(nn.Module):
             own = KVCache(B, c.num_heads, capacity, c.d_k, dtype=K.dtype, device=K.device)
             layers.append((own, cross))
         return DecoderCache(layers, src_mask=src_mask, owner=self)
+
+    def _check_memory(self, memory: Tensor) -> None:
+        check_hidden("memory", memory, self.config.d_model)
+        own = self.output_linear.weight
+        if memory.device != own.device:
+            raise ValueError(f"memory is on {memory.device} but the model is on {own.device}; move it with memory.to(...)")
+        if settled_dtype(memory) not in (None, own.dtype):
+            raise TypeError(f"memory is {dtype_name(memory)} but the model is {dtype_name(own)}; encode the source with this model")

@@ -7,7 +7,7 @@ import weakref
 
 from torch import Tensor
 
-from .key_value import KVCache
+from .key_value import KVCache, check_index, settled_dtype
 
 
 class DecoderCache:
@@ -57,13 +57,13 @@ class DecoderCache:
         """Bytes taken, 2·N·B·(capacity + S)·d_model·(bytes per number)."""
         return sum(growing.nbytes + fixed.nbytes for growing, fixed in self.layers)
 
-    def check(self, owner: object, batch: int, memory_length: int) -> None:
-        """Refuses another model's cache, another batch or source, and layers out of step, before anything is computed.
+    def check(self, owner: object, memory: Tensor, new_tokens: int) -> None:
+        """Refuses, before anything is computed, a cache that is full, out of step, or another model's, batch's or source's.
 
         Args:
             owner: the model that is about to use it.
-            batch: rows of the input.
-            memory_length: source tokens S.
+            memory: the encoder's result, [B, S, d_model].
+            new_tokens: target tokens to be added.
 
         Raises:
             ValueError: it does not fit.
@@ -73,12 +73,13 @@ class DecoderCache:
         """
         if self._owner is not None and self._owner() is not owner:
             raise ValueError("cache was made for another model; make one with this model's new_cache(...)")
-        if batch != self.batch:
-            raise ValueError(f"cache holds batch {self.batch} but the input has batch {batch}")
-        held = self.layers[0][1].length
-        if held != memory_length:
-            raise ValueError(f"cache holds a source of {held} tokens but memory has {memory_length}")
         _ = self.length  # raises where the layers are out of step
+        growing, fixed = self.layers[0]
+        B, S, _ = memory.shape
+        _, h, _, d_k = growing.shape
+        growing.check_fits(B, h, new_tokens, d_k, dtype=settled_dtype(memory), device=memory.device)
+        if fixed.length != S:
+            raise ValueError(f"cache holds a source of {fixed.length} tokens but memory has {S}")
 
     def reorder(self, index: Tensor, *, same_source: bool = False) -> None:
         """Makes row i a copy of what row index[i] was, in every layer.
@@ -90,11 +91,15 @@ class DecoderCache:
 
         Raises:
             TypeError: index is not a tensor of whole numbers.
-            ValueError: index is not of rank 1 or points outside the batch.
+            ValueError: index is not of rank 1 or points outside the batch, or same_source is promised for another number
+                of rows.
 
         Source:
             Chapter 11.
         """
+        check_index(index, self.batch)
+        if same_source and index.numel() != self.batch:
+            raise ValueError(f"same_source leaves the sources as they are, so index must name {self.batch} rows, got {index.numel()}")
         for growing, fixed in self.layers:
             growing.reorder(index)
             if not same_source:
@@ -115,7 +120,7 @@ class DecoderCache:
             Chapter 09.
         """
         held = min(growing.length for growing, _ in self.layers)
-        if not 0 <= length <= held:
+        if length not in range(held + 1):
             raise ValueError(f"can crop to 0..{held} tokens, got {length}")
         for growing, _ in self.layers:
             growing.crop(length)

@@ -13,7 +13,8 @@ class KVCache:
     r"""Holds the projected keys and values of one attention.
 
     Two kinds: a growing one gets the keys and values of each new token appended (self-attention), a fixed one is filled
-    once and then only read (cross-attention).
+    once and then only read (cross-attention). It is written in place, so that gradients pass through one `append` only; torch
+    refuses to go back through more.
 
     $$\text{bytes} = 2 \cdot B \cdot h \cdot \text{capacity} \cdot d_k \cdot \text{bytes per number}$$
 
@@ -52,6 +53,11 @@ class KVCache:
         self._values = torch.zeros_like(self._keys)
 
     @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Its size when full: B, h, capacity, d_k."""
+        return tuple(self._keys.shape)
+
+    @property
     def batch(self) -> int:
         """Number of rows B."""
         return self._keys.shape[0]
@@ -87,12 +93,14 @@ class KVCache:
             All keys and all values held, [B, h, length, d_k] each; views.
 
         Raises:
-            ValueError: batch, heads, width, dtype or device differ from the cache's, the cache is full, or it is fixed
-                and already filled.
+            ValueError: they are not of rank 4, batch, heads, width, dtype or device differ from the cache's, the cache is
+                full, or it is fixed and already filled.
 
         Source:
             Article, "Vector or matrix?"; chapter 09.
         """
+        if keys.dim() != 4:
+            raise ValueError(f"keys and values must be [B, h, T, d_k], got {tuple(keys.shape)}")
         self.check_fits(keys.shape[0], keys.shape[1], keys.shape[2], keys.shape[3], dtype=keys.dtype, device=keys.device)
         if tuple(values.shape) != tuple(keys.shape) or values.dtype != keys.dtype:
             raise ValueError(f"keys and values must be alike, got {tuple(keys.shape)} and {tuple(values.shape)}")
@@ -177,9 +185,24 @@ class KVCache:
         Source:
             Chapter 09.
         """
-        if not 0 <= length <= self.length:
+        if length not in range(self.length + 1):
             raise ValueError(f"can crop to 0..{self.length} tokens, got {length}")
         self.length = length
+
+
+def settled_dtype(x: Tensor) -> torch.dtype | None:
+    """Tells which dtype the keys and values projected from x will have, before they are computed.
+
+    Args:
+        x: any tensor.
+
+    Returns:
+        Its dtype, or None under autocast, which decides later.
+
+    Source:
+        Chapter 09.
+    """
+    return None if not x.is_meta and torch.is_autocast_enabled(x.device.type) else x.dtype
 
 
 def check_index(index: Tensor, batch: int) -> None:
