@@ -1,7 +1,7 @@
 """Run the tests of the whole project, one stage after another, and say at the end which stages passed.
 
     python tools/suite.py test     everything; builds the book first when it is missing or out of date
-    python tools/suite.py check    the fast part: lint, unit tests that are not slow, chapters in step with their texts
+    python tools/suite.py check    the fast part: lint, chapters in step with their texts, unit tests that are quick and open no browser
 
 A stage that fails does not stop the others, so that one run shows all that is wrong.
 """
@@ -45,8 +45,8 @@ def unit() -> str:
 
 
 def fast_unit() -> str:
-    """The unit tests that are not slow."""
-    return run("-m", "pytest", "--ignore=tests/site", "-m", "not slow")
+    """The unit tests that are not slow and open no browser."""
+    return run("-m", "pytest", "--ignore=tests/site", "-m", "not slow and not browser")
 
 
 def outputs() -> str:
