@@ -49,6 +49,7 @@ def lengths(cache: DecoderCache) -> list[int]:
 
 
 @pytest.mark.parametrize(("dtype", "bar"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+@pytest.mark.slow
 def test_cached_logits_equal_a_full_recomputation_at_every_prefix(dtype, bar):
     gaps = cached_gaps(dtype)
     assert gaps.cases >= 1000

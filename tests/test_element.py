@@ -82,6 +82,7 @@ def test_refuses_data_that_is_not_json():
         Element("sample", SCRIPT, {"x": object()}, "", "")
 
 
+@pytest.mark.slow
 def test_is_the_same_in_another_process():
     program = "from tests.parts import SAMPLES; import json; print(json.dumps([[s().html, s().text] for s in SAMPLES.values()]))"
     environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"}

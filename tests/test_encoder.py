@@ -297,6 +297,7 @@ def _answer(encoder, ids, queue):
     queue.put(encoder(ids).detach().numpy())
 
 
+@pytest.mark.slow
 def test_round_trip_through_a_spawned_process():
     encoder, ids = encoder_of(), ids_with_padding()
     context = multiprocessing.get_context("spawn")
@@ -360,6 +361,7 @@ def test_inference_mode_int32_and_autocast():
 
 
 @both_norms
+@pytest.mark.slow
 def test_compiles_to_one_graph(norm_first):
     encoder, ids = encoder_of(norm_first=norm_first), ids_with_padding()
     torch._dynamo.reset()
@@ -429,6 +431,7 @@ def test_encoder_equals_the_reference_and_torch_on_random_configs():
 
 
 @both_norms
+@pytest.mark.slow
 def test_paper_size_in_float32(norm_first):
     errors = paper_size_errors(norm_first)
     assert max(errors.values()) < 1e-5, errors

@@ -180,6 +180,7 @@ def test_importing_the_package_loads_torch_and_little_else():
     assert not extra, f"import transformer_lab also loads {sorted(extra)}"
 
 
+@pytest.mark.slow
 def test_a_heavy_import_would_be_noticed(tmp_path):
     make_package(tmp_path, {"__init__": "import matplotlib"})
     assert "matplotlib" in loaded_by("import transformer_lab", first=tmp_path) - loaded_by("import torch")

@@ -83,6 +83,7 @@ def test_the_font_is_small_and_carries_its_own_name_and_the_licence():
     assert "SIL OPEN FONT LICENSE Version 1.1" in licence and "Copyright 2014-2021 Adobe" in licence
 
 
+@pytest.mark.slow
 def test_rebuilding_gives_the_same_bytes(make_font, tmp_path):
     if not make_font.SOURCE.exists():
         pytest.skip(f"the source font {make_font.SOURCE} is not installed (Debian: fonts-noto-cjk)")

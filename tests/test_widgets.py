@@ -95,6 +95,7 @@ def executed(cells: list[str]) -> nbformat.NotebookNode:
     return nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
 
 
+@pytest.mark.slow
 def test_a_notebook_executed_for_a_page_holds_no_widget():
     notebook = executed(["from transformer_lab.widgets import attention_panel", "attention_panel()"])
     assert set(notebook.cells[1].outputs[0].data) == {"text/plain", "text/html"}
