@@ -216,7 +216,8 @@ def test_the_page_stays_light():
 def test_every_word_of_the_interface_is_used_and_can_be_translated():
     english = json.loads(files("transformer_lab.explorers").joinpath("playground.en.json").read_text(encoding="utf-8"))
     source = read_source("transformer_lab.explorers", *SCRIPTS)
-    assert set(re.findall(r"\btext\.(\w+)", source)) == set(english)
+    still = files("transformer_lab.explorers").joinpath("still.py").read_text(encoding="utf-8")
+    assert set(re.findall(r"\btext\.(\w+)", source) + re.findall(r"strings\[[\"'](\w+)", still)) == set(english)
     part = attention_playground(OddWorld(["a", "b"]), ["a b"], strings={"layer": "层"})
     assert config_of(part)["strings"] == english | {"layer": "层"}
 
@@ -354,11 +355,11 @@ def test_a_word_with_nothing_to_look_at_gets_zeros(browser, tmp_path):
 @pytest.mark.parametrize(
     ("typed", "message", "chips"),
     [
-        ("the cat sat on the rivr", "The model has never seen “rivr”. Words near it:", ["river"]),
-        ("the cta sat on the mat", "The model has never seen “cta”. Words near it:", ["cat"]),
-        ("the cat sat on the ma", "“ma” could become:", ["mat", "map", "man"]),
-        ("the cat sat on the xylophone", "nor a word like it", []),
-        ("the " * 13, "That is 13 words; this playground shows at most 12.", []),
+        ("the cat sat on the rivr", "The model has never seen “rivr”; near it:", ["river"]),
+        ("the cta sat on the mat", "The model has never seen “cta”; near it:", ["cat"]),
+        ("the cat sat on the ma", "“ma” could become:", ["mat", "map"]),
+        ("the cat sat on the xylophone", "The model knows neither “xylophone” nor a word like it", []),
+        ("the " * 13, "13 words are too many, 12 fit.", []),
         ("  ", "Write at least one word.", []),
     ],
 )
@@ -370,7 +371,11 @@ def test_unknown_words_are_met_kindly(browser, tmp_path, typed, message, chips):
         assert message in card.locator(".helper").inner_text()
         offered = card.locator(".helper .button").all_inner_texts()
         assert set(chips) <= set(offered) and (chips == [] or offered[0] in chips)
+        assert "become" not in message or all(word.startswith("ma") for word in offered)
         assert field.input_value() == typed and shown(opened.page) == before  # nothing is lost, the last map stays
+        pick(card, "Head", "2")
+        pick(card, "Head", "mean")
+        assert field.input_value() == typed and shown(opened.page) == before
         if chips:
             card.locator(".helper .button").first.click()
             assert field.input_value() == typed.replace(typed.split()[1 if "cta" in typed else -1], offered[0])
@@ -503,6 +508,12 @@ def test_nothing_jumps_when_a_control_moves(browser, tmp_path, width):
             lambda: pick(card, "Head", "2"),
             lambda: card.get_by_role("button", name="Hide all").click(),
             lambda: card.get_by_role("button", name="the cat sat in the river").click(),
+            lambda: card.get_by_role("textbox").fill("the cat sat on the rivr"),
+            lambda: card.get_by_role("textbox").fill("the cat sat on the xylophone"),
+            lambda: card.get_by_role("textbox").fill("the " * 13),
+            lambda: card.get_by_role("textbox").fill(""),
+            lambda: card.get_by_role("textbox").fill("the cat sat on the m"),
+            lambda: card.get_by_role("textbox").fill("the cat sat on the rug"),
         ):
             act()
             assert card.bounding_box()["height"] == height

@@ -87,7 +87,7 @@ def run_attention(
             f"these sizes need a tensor of {largest:,} numbers; take sizes that need at most {MAX_NUMBERS:,}"
         )
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # the CPU's alone: torch.manual_seed would reset the GPU's too
         attention = MultiHeadAttention(d_model, num_heads).to(device, getattr(torch, dtype)).eval()
         x = torch.randn(batch, length, d_model, dtype=torch.float64).to(
             device, getattr(torch, dtype)

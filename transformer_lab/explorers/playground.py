@@ -11,7 +11,7 @@ import torch.nn as nn
 from ..element import Element, read_source
 from .packing import MASK, PAD, check_supported, pack_weights, tensors_of
 from .reference import playground_reference
-from .still import playground_still, playground_strings, playground_text
+from .still import Still, playground_strings
 
 SCRIPTS = (
     "transformer.js", "words.js", "sentence.js", "controls.js", "query.js", "heatmap.js", "playground.css", "playground.js",
@@ -82,17 +82,8 @@ def attention_playground(
         "head": "mean" if head is None else head - 1,
         "strings": playground_strings(strings),
     }
-    result = playground_reference(model, words, query=place)
-    heads = result.weights[layer - 1]  # [h, S, S]
-    weights = heads.mean(dim=0) if head is None else heads[head - 1]  # [S, S]
-    where = f"layer {layer}, {'mean of the heads' if head is None else f'head {head}'}"
-    return Element(
-        "playground",
-        read_source("transformer_lab.explorers", *SCRIPTS),
-        config,
-        playground_text(words, place, weights, where),
-        playground_still(words, place, weights, where, result),
-    )
+    still = Still(words, place, layer, head, playground_reference(model, words, query=place), config["strings"])
+    return Element("playground", read_source("transformer_lab.explorers", *SCRIPTS), config, still.text(), still.html())
 
 
 def _sizes(model: nn.Module) -> dict[str, Any]:

@@ -7,8 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-from torch import Tensor
-
 from ..element import escape, heat_map, still_card
 from .reference import PlaygroundResult
 
@@ -37,65 +35,75 @@ def playground_strings(own: Mapping[str, str] | None) -> dict[str, str]:
     return english | dict(own or {})
 
 
-def attends_most(words: Sequence[str], query: int, weights: Tensor, where: str) -> str:
-    """Says in one sentence what a query attends to.
+class Still:
+    """The playground as it starts, for readers without scripts and for print: one sentence, one map, one row.
 
     Args:
         words: the S words.
         query: position of the query.
-        weights: its map, [S, S].
-        where: which layer and head, for the sentence.
-
-    Returns:
-        Such as "Layer 2, mean of the heads: sat attends most to mat 0.40 and cat 0.26."
-
-    Source:
-        Ours; chapter 02.
-    """
-    row = weights[query]  # [S]
-    top = row.argsort(descending=True, stable=True)[:2].tolist()
-    named = " and ".join(f"{words[i]} {row[i]:.2f}" for i in top)
-    return f"{where[0].upper()}{where[1:]}: {words[query]} attends most to {named}."
-
-
-def playground_text(words: Sequence[str], query: int, weights: Tensor, where: str) -> str:
-    """Writes the plain-text form of the playground.
-
-    Args:
-        words: the S words.
-        query: position of the query.
-        weights: its map, [S, S].
-        where: which layer and head.
-
-    Returns:
-        One line.
+        layer: counted from 1.
+        head: counted from 1; None is the mean of the heads.
+        result: what the model gives for the words.
+        strings: words of the interface.
 
     Source:
         Ours; chapter 02.
     """
-    return f"Attention playground, “{' '.join(words)}”. {attends_most(words, query, weights, where)}"
 
+    def __init__(
+        self,
+        words: Sequence[str],
+        query: int,
+        layer: int,
+        head: int | None,
+        result: PlaygroundResult,
+        strings: Mapping[str, str],
+    ) -> None:
+        heads = result.weights[layer - 1]  # [h, S, S]
+        self.weights = heads.mean(dim=0) if head is None else heads[head - 1]  # [S, S]
+        self.words, self.query, self.result, self.strings = words, query, result, strings
+        name = strings["head_mean"] if head is None else strings["head_number"].format(head=head)
+        self.where = {"layer": layer, "head": name}
 
-def playground_still(words: Sequence[str], query: int, weights: Tensor, where: str, result: PlaygroundResult) -> str:
-    """Draws the playground as it starts, for readers without JavaScript and for print.
+    def text(self) -> str:
+        """Writes the plain-text form.
 
-    Args:
-        words: the S words.
-        query: position of the query.
-        weights: the map shown, [S, S].
-        where: which layer and head.
-        result: what the model expects for the covered query.
+        Returns:
+            One line.
 
-    Returns:
-        HTML.
+        Source:
+            Ours; chapter 02.
+        """
+        return f"{self.strings['still_title'].format(sentence=' '.join(self.words))} {self._summary()}"
 
-    Source:
-        Ours; chapter 02.
-    """
-    expected = ", ".join(f"{escape(word)} {chance:.2f}" for word, chance in result.expected[:5])
-    return still_card(
-        heat_map(weights.tolist(), words, words, f"Attention weights, {where}: each row is one query and sums to 1."),
-        f"<p>{escape(attends_most(words, query, weights, where))}</p>",
-        f"<p>If {escape(words[query])} were covered, the model would expect: {expected}.</p>",
-        "<p>Where scripts run, this picture is a playground: write sentences, pick words, move temperature and mask.</p>",
-    )
+    def html(self) -> str:
+        """Draws the picture.
+
+        Returns:
+            HTML.
+
+        Source:
+            Ours; chapter 02.
+        """
+        strings, words = self.strings, self.words
+        expected = ", ".join(f"{word} {chance:.2f}" for word, chance in self.result.expected[:5])
+        lines = (
+            self._summary(),
+            strings["still_expect"].format(word=words[self.query], words=expected),
+            strings["still_note"],
+        )
+        return still_card(
+            heat_map(self.weights.tolist(), words, words, strings["still_map"].format(**self.where)),
+            *(f"<p>{escape(line)}</p>" for line in lines),
+        )
+
+    def _summary(self) -> str:
+        row = self.weights[self.query]  # [S]
+        top = row.argsort(descending=True, stable=True)[:2].tolist()
+        keys = (self.strings["key_weight"].format(word=self._name(i), weight=f"{row[i]:.2f}") for i in top)
+        word = self._name(self.query)
+        return self.strings["summary"].format(word=word, keys=self.strings["and"].join(keys), **self.where)
+
+    def _name(self, place: int) -> str:
+        word = self.words[place]
+        return word if self.words.count(word) == 1 else self.strings["repeated"].format(word=word, place=place + 1)

@@ -26,11 +26,13 @@ function editDistance(a, b) {
   return last[b.length];
 }
 
-/** At most five words that begin like this one or are spelled much like it, the nearest first. */
+/** At most five words that begin like this one or, where none does, are spelled much like it; the nearest first. */
 function nearWords(word, vocabulary) {
+  const begun = vocabulary.filter((known) => known.startsWith(word));
+  if (begun.length) return begun.sort((a, b) => a.length - b.length).slice(0, 5);
   const reach = Math.max(1, Math.floor(word.length / 2));
   return vocabulary
-    .map((known) => ({ known, far: known.startsWith(word) ? 0 : editDistance(word.slice(0, 40), known) }))
+    .map((known) => ({ known, far: editDistance(word.slice(0, 40), known) }))
     .filter(({ far }) => far <= reach)
     .sort((a, b) => a.far - b.far || a.known.length - b.known.length)
     .slice(0, 5)

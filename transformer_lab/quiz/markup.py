@@ -17,7 +17,8 @@ SYMBOLS = {
     "cdot": "·", "times": "×", "infty": "∞", "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "in": "∈", "to": "→",
     "top": "⊤", "dots": "…", "sum": "∑", "pm": "±", "R": "ℝ",
 }  # fmt: skip
-TAGS = {"code": "code", "strong": "strong", "i": "i", "sub": "sub", "sup": "sup"}
+CODE_STYLE = "background:#f3f5f8;color:#18202c"  # a dark page's own colours for code would not fit a white card
+TAGS = {"code": f'code style="{CODE_STYLE}"', "strong": "strong", "i": "i", "sub": "sub", "sup": "sup"}
 
 # A dollar opens mathematics only before a sign and closes only after one and not before a digit: "US$5 and $6" is money.
 _PIECE = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*|\$(?=\S)([^$]*?[^$\s])\$(?!\d)")
@@ -72,7 +73,7 @@ def to_html(nodes: Nodes) -> str:
         if kind == "root":
             pieces.append(f'√<span style="border-top:1px solid currentColor">{inner}</span>')
         else:
-            pieces.append(f"<{TAGS[kind]}>{inner}</{TAGS[kind]}>" if kind in TAGS else inner)
+            pieces.append(f"<{TAGS[kind]}>{inner}</{kind}>" if kind in TAGS else inner)
     return "".join(pieces)
 
 
