@@ -158,7 +158,9 @@ def test_what_is_missing_is_said_in_a_paragraph(machine, python, settings, words
     assert code == 1
     assert [word for word in words if word not in said] == []
     assert "Traceback" not in said
-    assert (machine.root / ".venv").exists() == ("pip" in (python or {})), "nothing is made before what it needs is there"
+    assert (machine.root / ".venv").exists() == ("pip" in (python or {})), (
+        "nothing is made before what it needs is there"
+    )
 
 
 def test_after_a_failure_the_same_command_goes_on(machine):
@@ -184,6 +186,33 @@ def test_a_broken_environment_is_made_anew_and_a_strange_folder_is_left_alone(ma
     assert code == 1
     assert "thesis is there but is not a Python environment" in said
     assert (strange / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="continuous integration runs in bash")
+@pytest.mark.parametrize("there", [(), ("make", "chromium"), ("make", "google-chrome")])
+def test_ci_installs_what_is_missing_and_runs_make_test(machine, tmp_path, there):
+    commands, said = tmp_path / "bin", tmp_path / "said.txt"
+    machine.python()
+    (commands / "bash").symlink_to(shutil.which("bash"))
+
+    def command(name, line):
+        (commands / name).write_text(f"#!/bin/sh\n{line}\n")
+        (commands / name).chmod(0o755)
+
+    make = f'echo "make $* CI=$CI" >>"{said}"'
+    command("id", "echo 0")
+    made = f"printf '#!/bin/sh\\n%s\\n' '{make}' >\"{commands}/make\"; /bin/chmod 755 \"{commands}/make\""
+    command("apt-get", f'echo "apt-get $*" >>"{said}"; case "$1" in install) {made} ;; esac')
+    for name in there:
+        command(name, make)
+    (machine.root / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", machine.root / ".ci" / "run")
+    subprocess.run([shutil.which("bash"), str(machine.root / ".ci" / "run")], env={"PATH": str(commands)}, check=True)
+    installed = [
+        "apt-get update",
+        "apt-get install -y --no-install-recommends make chromium fonts-liberation",
+    ]
+    assert said.read_text().splitlines() == [*([] if there else installed), "make test CI=true"]
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
