@@ -47,7 +47,7 @@ lab: environment
 
 constraints: environment
 	@grep '^#' constraints.txt > constraints.new
-	@$(RUN) -m pip freeze --exclude-editable | sed 's/+[[:alnum:].]*$$//' | LC_ALL=C sort -f >> constraints.new
+	@$(RUN) -m pip freeze --exclude-editable | sed 's/+[[:alnum:].]*$$//' >> constraints.new
 	@mv constraints.new constraints.txt
 
 clean:
