@@ -383,6 +383,17 @@ def test_unknown_words_are_met_kindly(browser, tmp_path, typed, message, chips):
             assert field.evaluate("e => e.getRootNode().activeElement === e")
 
 
+def test_an_example_replaces_what_was_being_typed(browser, tmp_path):
+    with window(browser, tmp_path, document(playground().html)) as opened:
+        card = opened.page.locator(".card")
+        for typed in ("the cat sat on the rivr", ""):
+            card.get_by_role("button", name=SENTENCES[0]).click()
+            card.get_by_role("textbox").fill(typed)
+            card.get_by_role("button", name=SENTENCES[0]).click()
+            assert card.get_by_role("textbox").input_value() == SENTENCES[0]
+            assert card.locator(".helper").inner_text().startswith("Write with the")
+
+
 def test_capitals_and_full_stops_are_read_as_words(browser, tmp_path):
     with window(browser, tmp_path, document(playground().html)) as opened:
         field = opened.page.locator(".card").get_by_role("textbox")

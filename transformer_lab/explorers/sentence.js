@@ -39,7 +39,7 @@ function sentencePanel(app) {
 
   const chip = (label, act) => h('button', { class: 'button', type: 'button', onclick: act }, h('bdi', {}, label));
   const examples = h('div', { class: 'strip examples', role: 'group', 'aria-label': text.examples },
-    ...config.sentences.map((words) => chip(words.join(' '), () => app.setWords(words))));
+    ...config.sentences.map((words) => chip(words.join(' '), () => app.setWords([...words]))));
   const hints = h('div', { class: 'hints' }, helper, examples);
   const node = h('div', { class: 'block' }, h('label', {}, h('span', { class: 'name' }, text.sentence), input), hints, spoken);
   return {
