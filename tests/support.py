@@ -44,6 +44,10 @@ LOOKING = {
     "_local_scalar_dense",
     "is_nonzero",
     "promote_types",
+    "__or__",  # this and the next three are what some of them are called in inference mode
+    "item",
+    "resolve_conj",
+    "resolve_neg",
 }
 HALF_DTYPES = (torch.float16, torch.bfloat16)
 DTYPES = (torch.float64, torch.float32, *HALF_DTYPES)

@@ -3,10 +3,13 @@
 Floor 4a.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
 from ..transformer import Transformer
+from ..validation import check_positive
 from .steps import Steps, check_new_tokens, generating
 
 
@@ -32,14 +35,18 @@ def beam_search(
         eos included.
 
     Raises:
-        ValueError: num_beams is below 1 or above the vocabulary, or as for `greedy_decode`.
+        TypeError: num_beams is not an int, or as for `greedy_decode`.
+        ValueError: num_beams is below 1 or above the vocabulary, length_penalty is not finite, or as for `greedy_decode`.
 
     Source:
         Paper 6.1; chapter 11.
     """
     V = model.config.tgt_vocab_size
-    if not 1 <= num_beams <= V:
+    check_positive(num_beams=num_beams)
+    if num_beams > V:
         raise ValueError(f"num_beams must be 1..{V} (the target vocabulary), got {num_beams}")
+    if not math.isfinite(length_penalty):
+        raise ValueError(f"length_penalty must be a finite number, got {length_penalty}")
     check_new_tokens(model, max_new_tokens)
     with generating(model):
         search = _BeamSearch(model, src, num_beams, max_new_tokens, length_penalty)
@@ -49,9 +56,8 @@ def beam_search(
                 break
         else:
             search.close()
-        ids, scores = search.ended_ids, search.ended_scores
-    width = max(1, int((ids != model.config.pad_id).any(dim=(0, 1)).nonzero().max()) + 1)
-    return ids[..., :width].clone(), scores.clone()
+    width = 1 + int(search.ended_lengths.max())
+    return search.ended_ids[..., :width].clone(), search.ended_scores.clone()
 
 
 class _BeamSearch:
@@ -68,6 +74,7 @@ class _BeamSearch:
         self.sums[:, 0] = 0.0  # one beginning so far; the other beams are copies of it
         self.ended_ids = self.ids.clone()
         self.ended_scores = torch.full_like(self.sums, -torch.inf) if max_new_tokens else torch.zeros_like(self.sums)
+        self.ended_lengths = torch.zeros((B, K), dtype=torch.long, device=device)
 
     def step(self, t: int) -> None:
         """Writes token t + 1 of every beginning."""
@@ -101,5 +108,7 @@ class _BeamSearch:
     def _keep_endings(self, ids: Tensor, sums: Tensor, length: int) -> None:
         scores = torch.cat([self.ended_scores, sums / length**self.penalty], dim=1)
         everything = torch.cat([self.ended_ids, ids], dim=1)
+        lengths = torch.cat([self.ended_lengths, self.ended_lengths.new_full(sums.shape, length)], dim=1)
         self.ended_scores, kept = scores.topk(self.K, dim=-1)
+        self.ended_lengths = lengths.gather(1, kept)
         self.ended_ids = everything.gather(1, kept[..., None].expand(-1, -1, ids.shape[2]))

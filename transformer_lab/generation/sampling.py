@@ -53,7 +53,10 @@ def sample(
         return greedy_decode(model, src, max_new_tokens=max_new_tokens)
 
     def draw(logits: Tensor) -> Tensor:
-        kept = _keep_likeliest(logits / temperature, top_k, top_p)
+        scores = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        scores = scores - scores.amax(dim=-1, keepdim=True)  # at most 0, so that dividing by next to nothing gives no NaN
+        scores = scores / max(temperature, torch.finfo(scores.dtype).tiny)
+        kept = _keep_likeliest(scores, top_k, top_p)
         return torch.multinomial(kept.softmax(dim=-1), 1, generator=generator)[:, 0]  # [B]
 
     return extend(model, src, max_new_tokens, True, draw)
@@ -64,7 +67,7 @@ def _keep_likeliest(logits: Tensor, top_k: int | None, top_p: float | None) -> T
     if top_k is not None and top_k < logits.shape[-1]:
         likeliest = logits.topk(top_k, dim=-1).indices
         logits = torch.full_like(logits, -torch.inf).scatter(-1, likeliest, logits.gather(-1, likeliest))
-    if top_p is not None:
+    if top_p is not None and top_p < 1:
         ordered, place = logits.sort(dim=-1, descending=True)
         p = ordered.softmax(dim=-1)
         beyond = p.cumsum(dim=-1) - p >= top_p  # the mass before this token already reaches p

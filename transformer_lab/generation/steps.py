@@ -31,7 +31,7 @@ class Steps:
     def __init__(self, model: Transformer, src: Tensor, copies: int, max_new_tokens: int, use_cache: bool) -> None:
         self.model = model
         mask = model.source_mask(src)
-        memory = model.encode(src)  # [B, S, d_model]
+        memory = model.encode(src, mask)  # [B, S, d_model]
         self.memory = memory.repeat_interleave(copies, dim=0)  # rows of one sentence stand together
         self.src_mask = mask if mask is None else mask.repeat_interleave(copies, dim=0)
         self.cache: DecoderCache | None = None
@@ -100,11 +100,14 @@ def check_new_tokens(model: Transformer, max_new_tokens: int) -> None:
         max_new_tokens: most tokens to write after bos.
 
     Raises:
+        TypeError: it is not an int.
         ValueError: it is negative, or bos and the tokens that are read again pass max_len.
 
     Source:
         Chapter 09.
     """
+    if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int):
+        raise TypeError(f"max_new_tokens must be an int, got {type(max_new_tokens).__name__} ({max_new_tokens!r})")
     if max_new_tokens < 0:
         raise ValueError(f"max_new_tokens must be at least 0, got {max_new_tokens}")
     if model.config.position != "none":
