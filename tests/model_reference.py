@@ -198,11 +198,9 @@ def cached_bytes(config, batch, capacity, source_length, bytes_per_number):
     return 2 * config.num_decoder_layers * batch * (capacity + source_length) * config.d_model * bytes_per_number
 
 
-def step_flops(config, batch, held, source_length):
-    """Multiplications and additions of the matrix products of one cached step, the newest token included in held."""
-    d, h = config.d_model, config.num_heads
-    assert d % h == 0 and math.prod((batch, held, source_length)) > 0
-    projections = 4 * d * d + 2 * d * d  # self: q, k, v, o; cross: q, o
-    attention = 2 * held * d + 2 * source_length * d  # q·k and weights·v, twice
-    layer = projections + attention + 2 * d * config.d_ff
+def step_flops(config, batch):
+    """Multiplications and additions with weights in one cached step: 2 per weight and row, the source's not counted again."""
+    d = config.d_model
+    self_attention, cross_attention, feed_forward = 4 * d * d, 2 * d * d, 2 * d * config.d_ff
+    layer = self_attention + cross_attention + feed_forward
     return 2 * batch * (config.num_decoder_layers * layer + d * config.tgt_vocab_size)
