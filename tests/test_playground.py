@@ -225,12 +225,22 @@ def test_every_word_of_the_interface_is_used_and_can_be_translated():
 def test_text_and_still_picture_say_what_the_map_says():
     model, words = load_world(), SENTENCES[0].split()
     row = playground_reference(model, words, query=2).weights[1].mean(0)[2]
-    first, second = row.argsort(descending=True)[:2].tolist()
-    sentence = f"sat attends most to {words[first]} {row[first]:.2f} and {words[second]} {row[second]:.2f}."
-    assert repr(playground()).endswith(f"Layer 2, mean of the heads: {sentence}")
-    assert sentence in playground().html
+    first, second = [i for i in row.argsort(descending=True).tolist() if i != 2][:2]
+    named = [f"the (word {i + 1})" if words[i] == "the" else words[i] for i in range(6)]
+    keys = f"{named[first]} {row[first]:.2f} and {named[second]} {row[second]:.2f}"
+    sentence = f"Layer 2, mean of the heads: sat attends most to {keys}, and to itself {row[2]:.2f}."
+    assert repr(playground()).endswith(sentence) and sentence in playground().html
     part = attention_playground(model, layer=1, head=3, query="cat")
     assert "Layer 1, head 3: cat attends most to" in repr(part)
+    assert repr(attention_playground(model, ["sat"])).endswith("sat can attend only to itself, so that weight is 1.")
+
+
+def test_page_and_still_picture_say_the_same(browser, tmp_path):
+    with window(browser, tmp_path, document(playground().html)) as opened:
+        line = opened.page.locator(".card .summary p").first
+        assert repr(playground()).endswith(line.inner_text())
+        opened.page.locator(".card").get_by_role("textbox").fill("sat")
+        assert line.inner_text().endswith("sat can attend only to itself, so that weight is 1.")
 
 
 # What the reader sees and does.
@@ -457,7 +467,9 @@ def test_a_screen_reader_hears_the_summary_once_the_reader_pauses(browser, tmp_p
         card.get_by_role("slider").fill("-5")
         opened.page.wait_for_timeout(700)
         assert live.inner_text() == card.locator(".summary p").first.inner_text()
-        assert re.search(r"sat attends most to \w+( \(word \d\))? 0\.\d\d and \w+", live.inner_text())
+        assert re.search(
+            r"sat attends most to \w+( \(word \d\))? 0\.\d\d and \w+.*, and to itself 0\.\d\d", live.inner_text()
+        )
         table = card.get_by_role("table")
         assert table.get_by_role("columnheader").count() == table.get_by_role("rowheader").count() == 6
         assert card.get_by_role("radio", name="the, word 1").count() == 1

@@ -78,14 +78,14 @@ function summaryPanel(app) {
   return {
     node,
     draw({ row }) {
-      const word = named(app.query);
-      const keys = [...row.keys()].filter((place) => row[place] > 0).sort((a, b) => row[b] - row[a]).slice(0, 2);
-      const list = keys.flatMap((place, i) => [
+      const isSeen = row.some((weight) => weight > 0), others = [...row.keys()].filter((place) => place !== app.query && row[place] > 0);
+      const keys = others.sort((a, b) => row[b] - row[a]).slice(0, 2).flatMap((place, i) => [
         ...(i ? [text.and] : []), ...phrase(text.key_weight, { word: named(place), weight: two(row[place]) }),
       ]);
-      const all = h('span', {}, ...list);
+      const sentence = keys.length ? text.summary : isSeen ? text.summary_self : text.summary_nothing;
       const head = state.head === 'mean' ? text.head_mean : say(text.head_number, { head: state.head + 1 });
-      line.replaceChildren(...phrase(keys.length ? text.summary : text.summary_nothing, { layer: state.layer + 1, head, word, keys: all }));
+      const values = { layer: state.layer + 1, head, word: named(app.query), keys: h('span', {}, ...keys), self: two(row[app.query]) };
+      line.replaceChildren(...phrase(sentence, values));
       if (drawn) spoken.tell(line.textContent);  // a page that loads stays silent
       drawn = true;
     },

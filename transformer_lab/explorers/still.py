@@ -98,11 +98,13 @@ class Still:
         )
 
     def _summary(self) -> str:
-        row = self.weights[self.query]  # [S]
-        top = row.argsort(descending=True, stable=True)[:2].tolist()
-        keys = (self.strings["key_weight"].format(word=self._name(i), weight=f"{row[i]:.2f}") for i in top)
-        word = self._name(self.query)
-        return self.strings["summary"].format(word=word, keys=self.strings["and"].join(keys), **self.where)
+        row, word = self.weights[self.query], self._name(self.query)  # row: [S]
+        if len(row) == 1:
+            return self.strings["summary_self"].format(word=word, **self.where)
+        others = [i for i in row.argsort(descending=True, stable=True).tolist() if i != self.query]
+        keys = (self.strings["key_weight"].format(word=self._name(i), weight=f"{row[i]:.2f}") for i in others[:2])
+        values = {"word": word, "keys": self.strings["and"].join(keys), "self": f"{row[self.query]:.2f}"}
+        return self.strings["summary"].format(**values, **self.where)
 
     def _name(self, place: int) -> str:
         word = self.words[place]
