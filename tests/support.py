@@ -15,13 +15,14 @@ from transformer_lab import Encoder, EncoderLayer, MultiHeadAttention
 
 hypothesis.settings.register_profile(
     "lab",
-    deadline=None,  # a first call in a process may take a second
+    deadline=None,  # a first call in a process may take a second, and a busy machine is not a mistake
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
     derandomize=bool(os.environ.get("CI")),
     print_blob=True,
 )
 hypothesis.settings.register_profile(
     "lab-mutants",  # for `python -m tests.mutants`: the same examples each time, and none made smaller once one failed
-    deadline=None,
+    parent=hypothesis.settings.get_profile("lab"),
     derandomize=True,
     database=None,
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],

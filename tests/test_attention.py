@@ -8,7 +8,14 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_lab import MultiHeadAttention, causal_mask, merge_heads, scaled_dot_product_attention, split_heads
+from transformer_lab import (
+    MultiHeadAttention,
+    causal_mask,
+    combine_masks,
+    merge_heads,
+    scaled_dot_product_attention,
+    split_heads,
+)
 
 from . import reference
 from .figures import formula_errors, half_precision_ratio, multi_head_errors
@@ -112,6 +119,18 @@ def test_when_every_row_sees_nothing_everything_is_zero(dtype):
     (output.sum() + weights.sum()).backward()
     for x in (output, weights, *(x.grad for x in inputs)):
         assert (x == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled:UserWarning")
+def test_a_row_that_sees_nothing_makes_no_nan_even_on_the_way():
+    inputs = [x.requires_grad_() for x in qkv()]
+    mask = some_mask(T, S, seed=1, blocked_rows=False).index_fill(0, torch.tensor(3), False)
+    with (
+        torch.autograd.detect_anomaly()
+    ):  # raises where a step of the backward pass gives NaN, even if it is hidden later
+        output, weights = scaled_dot_product_attention(*inputs, mask)
+        (output.sum() + weights.sum()).backward()
+    assert (inputs[0].grad[:, :, 3] == 0).all()
 
 
 def test_adding_a_constant_to_a_querys_scores_changes_nothing():
@@ -389,6 +408,20 @@ def test_causal_by_jacobian(need_weights):
     jacobian = torch.autograd.functional.jacobian(run, x).abs().amax(dim=(1, 3))  # [output position, input position]
     assert (jacobian.triu(1) == 0).all()
     assert (jacobian[causal_mask(T)] > 0).all()
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("lengths", [(5, 5), (5, 7), (7, 5), (1, 7), (1, 1)])
+def test_causal_flag_equals_the_causal_mask(lengths, masked, need_weights):
+    module, (t, s) = attention_module(), lengths
+    query, memory = numbers(B, t, D_MODEL), numbers(B, s, D_MODEL, seed=1)
+    mask = some_mask(B, 1, t, s, seed=2) if masked else None
+    found, found_weights = module(query, memory, mask=mask, need_weights=need_weights, causal=True)
+    right, right_weights = module(query, memory, mask=combine_masks(mask, causal_mask(t, s)), need_weights=True)
+    close(found, right)
+    if need_weights:
+        assert torch.equal(found_weights, right_weights)
 
 
 @pytest.mark.parametrize("need_weights", [False, True])

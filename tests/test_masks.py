@@ -14,9 +14,7 @@ from .support import close, needs_cuda, numbers, seeds, some_mask
 def test_causal_mask_allows_exactly_the_past_aligned_at_the_bottom_right(num_queries, num_keys):
     mask = causal_mask(num_queries, num_keys)
     assert mask.dtype == torch.bool and mask.shape == (num_queries, num_keys)
-    for t in range(num_queries):
-        for s in range(num_keys):
-            assert mask[t, s].item() == (s <= t + num_keys - num_queries)
+    assert mask.tolist() == [[s <= t + num_keys - num_queries for s in range(num_keys)] for t in range(num_queries)]
 
 
 def test_causal_mask_of_one_number_is_square():

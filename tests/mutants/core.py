@@ -10,7 +10,7 @@ MASKED = """        sees_something = mask.any(dim=-1, keepdim=True)  # [..., T, 
 SCALED = "(query / math.sqrt(query.shape[-1]))"
 SPLIT = "x.reshape(B, T, num_heads, d_model // num_heads).transpose(1, 2)"
 DROPPED = """            if dropout:
-                heads = F.dropout(weights, dropout) @ V  # [B, h, T, d_v]
+                heads = F.dropout(weights, dropout) @ V  # [B, h, T, d_k]
 """
 NORMED = "return added if self.norm_first else self.norm(added)"
 CENTRED = "(added - added.mean(-1, keepdim=True))"
@@ -47,8 +47,8 @@ ATTENTION = [
            "softmax of nothing but minus infinity", "pytorch/pytorch#41508"),
     Mutant("a blocked row keeps its weights", "attention.py", "        weights = weights.masked_fill(~mask, 0.0)\n", "",
            "the row is kept finite and then forgotten"),
-    Mutant("gradient of a blocked row is NaN", "attention.py", "~mask & sees_something", "~mask",
-           "NaN is hidden after the softmax, but 0 times NaN is NaN on the way back", "pytorch/pytorch#41508"),
+    Mutant("a blocked row is NaN on the way", "attention.py", "~mask & sees_something", "~mask",
+           "hidden after the softmax, it stops whoever looks for NaN with autograd's anomaly detection", "pytorch/pytorch#41508"),
     Mutant("half precision sums in half precision", "attention.py", "if dtype in (torch.float16, torch.bfloat16):", "if False:",
            "q·k overflows fp16 and rounds twice", "facebookresearch/fairseq#3575"),
     Mutant("weights are shown after dropout", "attention.py", DROPPED,
@@ -67,9 +67,17 @@ ATTENTION = [
     Mutant("heads joined without a transpose", "attention.py", "x.transpose(1, 2).reshape(B, T, h * d_v)",
            "x.reshape(B, T, h * d_v)", "the shape is right, the tokens are mixed"),
     Mutant("W_k and W_v exchanged", "attention.py",
-           "K = split_heads(self.W_k(key), self.num_heads)  # [B, h, S, d_k]\n        V = split_heads(self.W_v(value)",
-           "K = split_heads(self.W_v(key), self.num_heads)  # [B, h, S, d_k]\n        V = split_heads(self.W_k(value)",
+           "split_heads(self.W_k(key), self.num_heads), split_heads(self.W_v(value)",
+           "split_heads(self.W_v(key), self.num_heads), split_heads(self.W_k(value)",
            "three equal layers; training from scratch cannot tell"),
+    Mutant("the causal flag with more keys than queries", "attention.py", "if causal and (mask is not None or T != S):",
+           "if causal and mask is not None:", "torch's flag is aligned at the top left", "pytorch/pytorch#108108"),
+    Mutant("a mask takes the causal flag away", "attention.py",
+           "mask, causal = combine_masks(mask, causal_mask(T, S, device=Q.device)), False", "causal = False",
+           "torch refuses both at once"),
+    Mutant("no causal flag on the formula path", "attention.py",
+           "            mask = combine_masks(mask, causal_mask(Q.shape[2], K.shape[2], device=Q.device)) if causal else mask\n", "",
+           "two paths, one of them tested"),
     Mutant("values projected from the key", "attention.py", "self.W_v(value)", "self.W_v(key)", "key and value are mostly equal"),
     Mutant("no W_o", "attention.py", "return self.W_o(merge_heads(heads)), weights", "return merge_heads(heads), weights",
            "the shapes fit without it"),
@@ -134,11 +142,13 @@ POSITIONS = [
            "a recipe for [T, B, d] used with [B, T, d]", "pytorch/tutorials#1547"),
     Mutant("positions ignored", "positional.py", "return table[positions]", "return table[: x.shape[1]]", "an argument nobody tests"),
     Mutant("layouts exchanged", "positional.py", 'if layout == "halves":', 'if layout != "halves":', "both look like waves"),
-    Mutant("positions replace the input", "positional.py", "self.dropout(x + _rows(x, table, start, positions).to(x.dtype))",
-           "self.dropout(_rows(x, table, start, positions).to(x.dtype).expand_as(x))", "the sum is forgotten"),
+    Mutant("positions replace the input", "positional.py", "x = x + _rows(x, table, start, positions).to(x.dtype)",
+           "x = _rows(x, table, start, positions).to(x.dtype).expand_as(x)", "the sum is forgotten"),
     Mutant("dropout before positions are added", "positional.py",
-           "self.dropout(x + _rows(x, table, start, positions).to(x.dtype))",
-           "self.dropout(x) + _rows(x, table, start, positions).to(x.dtype)", "paper 5.4 drops from the sum"),
+           "        x = x + _rows(x, table, start, positions).to(x.dtype)\n        return self.dropout(x) if self.training else x\n",
+           "        return self.dropout(x) + _rows(x, table, start, positions).to(x.dtype)\n", "paper 5.4 drops from the sum"),
+    Mutant("positions never dropped", "positional.py", "        return self.dropout(x) if self.training else x\n",
+           "        return x\n", "an argument nobody tests"),
 ]  # fmt: skip
 
 PARTS = [
@@ -149,10 +159,13 @@ PARTS = [
     Mutant("ReLU dropped", "feed_forward.py", '"relu": F.relu,', '"relu": lambda x: x,', "two linear layers are one"),
     Mutant("one GELU for both", "feed_forward.py", 'F.gelu(x, approximate="tanh")', "F.gelu(x)", "they differ by 5e-4"),
     Mutant("inner bias dropped", "feed_forward.py", "(self.linear1(x))", "(F.linear(x, self.linear1.weight))", "new biases are 0"),
-    Mutant("inner dropout outside", "feed_forward.py", "self.linear2(self.dropout(inner))", "self.dropout(self.linear2(inner))",
+    Mutant("inner dropout outside", "feed_forward.py",
+           "self.linear2(self.dropout(inner) if self.training else inner)", "self.dropout(self.linear2(inner))",
            "several implementations drop there"),
-    Mutant("no residual", "add_norm.py", "added = x + self.dropout(y)", "added = self.dropout(y)", "deep stacks stop learning"),
-    Mutant("dropout on the residual too", "add_norm.py", "added = x + self.dropout(y)", "added = self.dropout(x + y)",
+    Mutant("no residual", "add_norm.py",
+           "added = x + (self.dropout(y) if self.training else y)", "added = self.dropout(y)", "deep stacks stop learning"),
+    Mutant("dropout on the residual too", "add_norm.py",
+           "added = x + (self.dropout(y) if self.training else y)", "added = self.dropout(x + y)",
            "the bracket stands elsewhere"),
     Mutant("pre-LN for post-LN", "add_norm.py", NORMED, "return self.norm(added) if self.norm_first else added", "two right papers"),
     Mutant("nothing normalised on entering", "add_norm.py", "return self.norm(x) if self.norm_first else x", "return x",
