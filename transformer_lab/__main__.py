@@ -45,21 +45,32 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: python -m transformer_lab evaluate world",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_train(commands)
+    _add_evaluate(commands)
+    return parser
 
+
+def _add_train(commands: argparse._SubParsersAction) -> None:
     train = commands.add_parser(
         "train",
         help="train a model and write its weights and card",
         description="Trains a model on one CPU thread, measures it beside an untrained control, and writes two files: the "
         "weights (safetensors, float16) and the model card (JSON). Ctrl-C ends the training early and writes what there is.",
     )
-    train.add_argument("model", choices=["world"], help="world: the encoder of mini-world, about two minutes a seed")
+    train.add_argument("model", choices=["world"], help="world: the encoder of mini-world, about a minute a seed")
     train.add_argument(
         "--seed",
         type=_whole_number,
         nargs="+",
         default=[0],
         metavar="N",
-        help="seeds (default: 0); of several, the one in the middle is written, not the luckiest",
+        help="seeds (default: 0); the card reports every one of them",
+    )
+    train.add_argument(
+        "--ship",
+        type=_whole_number,
+        metavar="N",
+        help="the seed to write (default: the one in the middle, not the luckiest)",
     )
     train.add_argument("--steps", type=_positive, metavar="N", help="updates (default: those of the recipe)")
     train.add_argument(
@@ -71,6 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.set_defaults(run=_train)
 
+
+def _add_evaluate(commands: argparse._SubParsersAction) -> None:
     evaluate = commands.add_parser(
         "evaluate",
         help="measure a model file and compare it with its card",
@@ -84,13 +97,15 @@ def _parser() -> argparse.ArgumentParser:
         help="weights to measure, card beside them (default: those of the package)",
     )
     evaluate.set_defaults(run=_evaluate)
-    return parser
 
 
 def _train(options: argparse.Namespace) -> int:
     from .training.world_card import train_world
 
-    return train_world(options.out, seeds=options.seed, steps=options.steps)
+    if options.ship is not None and options.ship not in options.seed:
+        print(f"error: --ship {options.ship} is not among the seeds {options.seed}", file=sys.stderr)
+        return 2
+    return train_world(options.out, seeds=options.seed, ship=options.ship, steps=options.steps)
 
 
 def _evaluate(options: argparse.Namespace) -> int:

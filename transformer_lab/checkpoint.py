@@ -15,11 +15,13 @@ from torch import Tensor, nn
 
 from .atomic import write_atomically
 from .config import TransformerConfig
+from .decoder import Decoder
 from .encoder import Encoder
 from .sealed import CheckpointError as CheckpointError
 from .sealed import check_names, first_ten, seal, unseal
+from .transformer import Transformer
 
-MODELS = {"Encoder": Encoder}  # the classes that load_model builds
+MODELS = {"Encoder": Encoder, "Decoder": Decoder, "Transformer": Transformer}  # what load_model builds
 VERSION = "1"
 MAX_LAYERS, MAX_TABLE = 1000, 1 << 26  # of a config in a file: layers of a stack, numbers of its position table
 _TEXTS = ("format", "transformer_lab", "model", "dtype", "config", "shared", "metadata")
@@ -52,8 +54,6 @@ class Checkpoint:
 
 def save_model(path: str | os.PathLike, model: nn.Module, *, dtype: torch.dtype | None = None, **metadata: Any) -> None:
     """Writes a model's weights, config and your own notes to one file, or leaves the old file as it was.
-
-    The bytes go to a temporary file in the same folder, on to the disk, and only then take the name.
 
     Args:
         path: of the file; an existing one is replaced.
@@ -139,10 +139,8 @@ def build(kind: type[nn.Module], checkpoint: Checkpoint, *, source: str | os.Pat
     config, weights = checkpoint.config, checkpoint.tensors
     layers, table = max(config.num_encoder_layers, config.num_decoder_layers), config.max_len * config.d_model
     if layers > MAX_LAYERS or table > MAX_TABLE:  # before anything large is made
-        raise CheckpointError(
-            f"{source}: its config asks for {layers} layers (at most {MAX_LAYERS}) and {table} numbers of positions "
-            f"(at most {MAX_TABLE})"
-        )
+        sizes = f"{layers} layers (at most {MAX_LAYERS}) and {table} numbers of positions (at most {MAX_TABLE})"
+        raise CheckpointError(f"{source}: its config asks for {sizes}")
     try:
         with torch.device("meta"):  # shapes without memory
             _check_fit(kind(config), weights, source)

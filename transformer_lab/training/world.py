@@ -71,22 +71,11 @@ class WorldModel(nn.Module):
         Source:
             Chapter 02.
         """
-        memory = self.encoder(ids, self.mask_for(ids) if mask is None else mask)  # [B, S, d_model]
+        memory = self.encoder(ids, self._mask_for(ids) if mask is None else mask)  # [B, S, d_model]
         return self.word_head(memory), self.replaced_head(memory).squeeze(-1)
 
-    def mask_for(self, ids: Tensor) -> Tensor | None:
-        """Hides padding, where there is any.
-
-        Args:
-            ids: token ids [B, S].
-
-        Returns:
-            Boolean [B, 1, 1, S], or None when nothing is padding.
-
-        Source:
-            Chapter 02.
-        """
-        mask = padding_mask(ids, self.config.pad_id)
+    def _mask_for(self, ids: Tensor) -> Tensor | None:
+        mask = padding_mask(ids, self.config.pad_id)  # [B, 1, 1, S]
         return None if mask.all() else mask
 
     def attention(self, ids: Tensor) -> list[Tensor]:
@@ -105,7 +94,7 @@ class WorldModel(nn.Module):
         Source:
             Paper 3.2.1; chapter 02.
         """
-        mask = self.mask_for(ids)
+        mask = self._mask_for(ids)
         x = self.encoder.pos_encoding(self.encoder.embedding(ids))  # [B, S, d_model]
         maps = []
         for layer in self.encoder.layers:
@@ -114,7 +103,7 @@ class WorldModel(nn.Module):
         return maps
 
     def tokenize(self, sentence: str) -> list[str]:
-        """Splits a sentence into words of the vocabulary: lower case, punctuation dropped, `<mask>` kept.
+        """Splits a sentence into words of the vocabulary, as `world_vocabulary.tokenize` does.
 
         Args:
             sentence: for example "The cat sat on the mat."
@@ -123,7 +112,7 @@ class WorldModel(nn.Module):
             The words.
 
         Raises:
-            ValueError: it has no word, or one that mini-world lacks (near ones are suggested).
+            ValueError: it has no word, or an unknown one.
 
         Source:
             Chapter 02.

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from .world import WorldModel
-from .world_corpus import PLACE_CLASS, PLACES, PREPOSITIONS, Sentence, is_held_out, verb_for
+from .world_corpus import Sentence, preposition_of
 from .world_vocabulary import IDS, MASK_ID, PAD_ID, to_ids
+from .world_words import PLACE_CLASS, PLACES, PREPOSITIONS, is_held_out, verb_for
 
 
 def verb_accuracy(model: WorldModel, ids: Tensor, deciding: Tensor, *, blind: Tensor | None = None) -> float:
@@ -87,22 +88,6 @@ def place_scores(
         "moved_sentences": len(moved),
         "moved_verb_follows": round(follows.float().mean().item(), 4),
     }
-
-
-def preposition_of(sentence: Sentence) -> int:
-    """Finds the preposition that leads to the place.
-
-    Args:
-        sentence: a mini-world sentence.
-
-    Returns:
-        Its position: the last preposition before the place.
-
-    Source:
-        Ours; chapter 02.
-    """
-    allowed = PREPOSITIONS[PLACE_CLASS[sentence.words[sentence.place]]]
-    return max(i for i in range(sentence.place) if sentence.words[i] in allowed)
 
 
 def move(sentence: Sentence) -> list[str] | None:

@@ -5,6 +5,7 @@ untrained control.
 """
 
 import itertools
+import random
 from collections.abc import Sequence
 from math import comb
 from typing import Any
@@ -13,10 +14,11 @@ import torch
 from torch import Tensor
 
 from .world import WorldModel
-from .world_corpus import MODIFIERS, Sentence, held_out_sentences, kinds
+from .world_corpus import Sentence, held_out_sentences
+from .world_games import exchange_word
 from .world_interventions import place_scores, verb_accuracy
-from .world_training import Recipe, exchange_words
 from .world_vocabulary import PAD_ID, VOCABULARY, to_ids
+from .world_words import MODIFIERS, kinds
 
 HELD_OUT_SEED = 1
 HELD_OUT_COUNT = 300
@@ -49,7 +51,7 @@ def measure(model: WorldModel) -> dict[str, Any]:
     deciding = torch.tensor([(s.subject, s.verb, s.place) for s in sentences])  # [B, 3]
     return {
         "masked_verb_accuracy": round(verb_accuracy(model, ids, deciding), 4),
-        "replaced": replaced_scores(model, ids, deciding),
+        "replaced": replaced_scores(model, sentences),
         "layers": [layer_scores(weights, sentences, deciding) for weights in model.attention(ids)],
         "suspicion": {
             f"{word} | {sentence}": round(dict(model.suspicion(sentence))[word], 4) for sentence, word in SUSPICIONS
@@ -77,15 +79,14 @@ def held_out(count: int = HELD_OUT_COUNT) -> list[Sentence]:
     return list(itertools.islice(held_out_sentences(HELD_OUT_SEED), count))
 
 
-def replaced_scores(model: WorldModel, ids: Tensor, deciding: Tensor) -> dict[str, float]:
-    """Exchanges words as in training and scores what the model finds, over all words and over verbs alone.
+def replaced_scores(model: WorldModel, sentences: Sequence[Sentence]) -> dict[str, float]:
+    """Plays the second game and scores what the model finds, among all words and among verbs alone.
 
     precision = found rightly / found; recall = found rightly / exchanged; threshold 0.5.
 
     Args:
         model: the model.
-        ids: token ids [B, S].
-        deciding: positions of subject, verb and place [B, 3].
+        sentences: B sentences.
 
     Returns:
         {precision, recall, verb_precision, verb_recall}.
@@ -93,15 +94,14 @@ def replaced_scores(model: WorldModel, ids: Tensor, deciding: Tensor) -> dict[st
     Source:
         Ours; chapter 02.
     """
-    chance = torch.Generator().manual_seed(HELD_OUT_SEED)
-    corrupted = exchange_words(ids, deciding, Recipe(), chance, spare_held_out=False)
-    found = (model(corrupted)[1] > 0) & (ids != PAD_ID)
-    true = corrupted != ids
+    rng = random.Random(HELD_OUT_SEED)
+    ids = to_ids([sentence.words for sentence in sentences])  # [B, S]
+    corrupted = to_ids([exchange_word(rng, sentence, spare_held_out=False) for sentence in sentences])
+    found, true = model(corrupted)[1] > 0, corrupted != ids
+    found &= ids != PAD_ID
+    verb = torch.tensor([[sentence.verb] for sentence in sentences])  # [B, 1]
     scores = {}
-    for prefix, f, t in (
-        ("", found, true),
-        ("verb_", found.gather(1, deciding[:, 1:2]), true.gather(1, deciding[:, 1:2])),
-    ):
+    for prefix, f, t in (("", found, true), ("verb_", found.gather(1, verb), true.gather(1, verb))):
         right = (f & t).sum().item()
         scores[f"{prefix}precision"] = round(right / max(1, f.sum().item()), 4)
         scores[f"{prefix}recall"] = round(right / max(1, t.sum().item()), 4)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .world_corpus import kinds
+from .world_words import kinds
 
 PAD, MASK = "<pad>", "<mask>"
 VOCABULARY = (PAD, MASK, *(word for words in kinds().values() for word in words))
