@@ -103,9 +103,12 @@ class DataTable:
         return "\n".join([self.caption, *text])
 
     def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self.column_names)
+        space = 'style="padding:2px 10px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"'
+        head = "".join(f'<th scope="col" {space}>{html.escape(name)}</th>' for name in self.column_names)
         body = "".join(
-            f'<tr><th scope="row">{html.escape(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"
+            f'<tr><th scope="row" {space}>{html.escape(name)}</th>'
+            + "".join(f"<td {space}>{cell}</td>" for cell in row)
+            + "</tr>"
             for name, row in zip(self.row_names, self.cells, strict=True)
         )
         caption = html.escape(self.caption)

@@ -90,9 +90,10 @@ class ShapeTrace:
         return "\n".join([lines[0], "|" + " --- |" * len(self.HEADER), *lines[1:]])
 
     def _repr_html_(self) -> str:
+        space = 'style="padding:2px 10px;text-align:left;white-space:nowrap"'
         head, *body = ([html.escape(cell) for cell in row] for row in self._cells())
-        top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
-        rows = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
+        top = "".join(f'<th scope="col" {space}>{cell}</th>' for cell in head)
+        rows = "".join("<tr>" + "".join(f"<td {space}>{cell}</td>" for cell in row) + "</tr>" for row in body)
         sizes = ", ".join(f"{html.escape(name)} = {size}" for name, size in self.sizes.items())
         caption = f"<caption>{sizes}; {self.parameters:,} parameters</caption>"
         return (
