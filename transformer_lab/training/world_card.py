@@ -32,6 +32,8 @@ LIMITS = (
     "When a noun was exchanged, subject, verb and place disagree and any of the three could be the wrong one, so over all "
     "words it raises more false alarms than over verbs alone.",
     "Words that the rule does not decide (determiners, adjectives, prepositions) were never hidden; its guesses there mean nothing.",
+    "Corpus and recipe were changed several times while these held-out sentences were looked at, and the shipped seed was chosen "
+    "after all five were known: its figures are those of a chosen example. The spread over seeds is the fairer number.",
 )
 
 
