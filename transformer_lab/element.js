@@ -25,6 +25,9 @@ function write(node, words) {
   if (node.firstChild.data !== words) node.firstChild.data = words;
 }
 
+/** Sets an attribute only where it differs. */
+const mark = (node, name, value) => { if (node.getAttribute(name) !== value) node.setAttribute(name, value); };
+
 /** Puts new content into a node, but only when the words it is made from have changed. */
 function refill(node, key, make) {
   if (node.filledWith === key) return;

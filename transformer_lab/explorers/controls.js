@@ -45,8 +45,8 @@ function temperaturePanel(app) {
     const t = state.temperature, words = t === 1 ? text.as_trained : t > 1 ? text.flatter : text.sharper;
     const shown = t.toFixed(2);
     input.value = Math.round(20 * Math.log(t) / Math.log(5));
-    input.setAttribute('aria-label', `${text.temperature} (${words})`);
-    input.setAttribute('aria-valuetext', shown);
+    mark(input, 'aria-label', `${text.temperature} (${words})`);
+    mark(input, 'aria-valuetext', shown);
     write(value, shown);
     write(name, `${text.temperature} (${words})`);
     write(scale, say(text.scale, { t: shown, width, scale: (1 / (t * Math.sqrt(width))).toFixed(3) }));

@@ -30,15 +30,20 @@ function mapPanel(app) {
       const S = built.length;
       lines.forEach(({ line, cells }, t) => {
         line.classList.toggle('query', t === app.query);
-        cells.forEach((cell, s) => {
-          const weight = result.map[t * S + s];
-          cell.style.backgroundColor = `rgba(var(--heat), ${weight.toFixed(3)})`;
-          cell.classList.toggle('deep', weight > DEEP_ON_LIGHT);
-          cell.classList.toggle('deep-dark', weight > DEEP_ON_DARK);
-          cell.classList.toggle('off', !app.allowed[t][s]);
-          write(cell.firstChild, two(weight).replace(/^0/, ''));
-        });
+        cells.forEach((cell, s) => paint(cell, result.map[t * S + s], app.allowed[t][s]));
       });
     },
   };
+}
+
+/** Colours a cell and writes its number, when either differs from what is there. */
+function paint(cell, weight, isAllowed) {
+  const colour = `rgba(var(--heat), ${weight.toFixed(3)})`;
+  if (cell.painted === colour && cell.isAllowed === isAllowed) return;
+  Object.assign(cell, { painted: colour, isAllowed });
+  cell.style.backgroundColor = colour;
+  cell.classList.toggle('deep', weight > DEEP_ON_LIGHT);
+  cell.classList.toggle('deep-dark', weight > DEEP_ON_DARK);
+  cell.classList.toggle('off', !isAllowed);
+  write(cell.firstChild, two(weight).replace(/^0/, ''));
 }

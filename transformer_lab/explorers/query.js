@@ -47,7 +47,7 @@ function queryRow(app, word, place) {
       check.checked = !state.hidden.has(place);
       node.classList.toggle('off', !app.allowed[app.query][place]);
       name.classList.toggle('odd', isOdd);
-      radio.setAttribute('aria-label', word + say(text.word_place, { place: place + 1 }) + (isOdd ? text.odd : ''));
+      mark(radio, 'aria-label', word + say(text.word_place, { place: place + 1 }) + (isOdd ? text.odd : ''));
       slide(bar, weight);
       write(number, two(weight));
     },
@@ -73,7 +73,7 @@ function arcsDrawing() {
           ? `M ${GUTTER} ${from - 6} C ${GUTTER - 14} ${from - 10} ${GUTTER - 14} ${from + 10} ${GUTTER} ${from + 6}`
           : `M ${GUTTER} ${from} C ${reach} ${from} ${reach} ${to} ${GUTTER} ${to}`;
         const line = node.childNodes[place];
-        line.setAttribute('d', path);
+        mark(line, 'd', path);
         line.style.strokeWidth = 1 + 7 * weight;
         line.style.opacity = weight < 0.005 ? 0 : 0.2 + 0.8 * Math.sqrt(weight);
       });
@@ -105,7 +105,7 @@ function expectPanel(app) {
         write(lines[i].number, two(probability));
       });
       refill(changed, word, () => phrase(text.expect_help, { word: strong(word) }));
-      select.value = word;
+      if (select.value !== word) select.value = word;
       const probability = two(result.swapped[app.query]);
       refill(fits, `${probability} ${word}`, () => phrase(text.fits, { word: strong(word), probability }));
     },
