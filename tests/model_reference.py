@@ -6,7 +6,6 @@ boolean, True = may attend.
 """
 
 import itertools
-import math
 
 import numpy as np
 

@@ -78,8 +78,9 @@ def fused_attention(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, *, cau
         Paper 3.2.1; chapter 09.
     """
     T, S = Q.shape[-2], K.shape[-2]
-    causal = causal and T > 1
-    if causal and (mask is not None or T != S):
+    if T == 1:
+        causal = False
+    elif causal and (mask is not None or T != S):
         mask, causal = combine_masks(mask, causal_mask(T, S, device=Q.device)), False
     return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, is_causal=causal, dropout_p=dropout)
 
@@ -241,10 +242,9 @@ class MultiHeadAttention(nn.Module):
             if x.shape[0] != query.shape[0]:
                 raise ValueError(f"{name} holds batch {x.shape[0]} but query has batch {query.shape[0]}")
         check_attention_inputs(query, key, value)
-        S = key.shape[1]
+        S, d_k = key.shape[1], self.d_model // self.num_heads
         if cache is not None:
             new_tokens = 0 if cache.fixed and cache.length else S
-            d_k = self.d_model // self.num_heads
             cache.check_fits(key.shape[0], self.num_heads, new_tokens, d_k, dtype=settled_dtype(query), device=query.device)
             S = cache.length + new_tokens
         check_mask(mask, query, (query.shape[0], self.num_heads, query.shape[1], S))
