@@ -29,6 +29,7 @@ from .core import CORE
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = CORE
 TESTS = [
+    "validation",
     "attention",
     "masks",
     "positional",
@@ -36,9 +37,8 @@ TESTS = [
     "feed_forward",
     "add_norm",
     "encoder",
-    "validation",
-    "config",
     "cases",
+    "config",
 ]
 OPTIONS = ["-x", "-q", "--tb=no", "-m", "not slow", "-p", "no:randomly", "-p", "no:cacheprovider"]
 SECONDS = 600
