@@ -20,7 +20,7 @@ FLOORS = {
     "0 data": {"config", "masks", "cache"},
     "1 parts": {"attention", "positional", "feed_forward", "add_norm", "embedding"},
     "2 layers": {"encoder", "decoder"},
-    "3 model": {"transformer"},
+    "3 model": {"transformer", "article_names"},
     "4a files": {"sealed"},
     "4a use": {"generation", "checkpoint"},
     "4b training": {"training"},

