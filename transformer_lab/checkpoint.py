@@ -161,8 +161,8 @@ def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, source: str
         source: the file they came from, for the message.
 
     Raises:
-        CheckpointError: names are missing or unexpected, or shapes or kinds of number differ (the first ten of each are
-            listed); the model is then unchanged.
+        CheckpointError: names are missing or unexpected, shapes or kinds of number differ, or a tied table has two contents
+            (the first ten of each are listed); the model is then unchanged.
 
     Source:
         Ours; chapter 10.
@@ -206,17 +206,18 @@ def read_checkpoint(path: str | os.PathLike) -> Checkpoint:
 def _check_fit(model: nn.Module, tensors: Mapping[str, Tensor], source: str | os.PathLike) -> None:
     own = model.state_dict()
     both = [(name, tensors[name], own[name]) for name in own if name in tensors]
+    one: dict[int, str] = {}  # {memory: the first name it has}
+    tied = [(name, first) for name, _, o in both if not o.is_meta and (first := one.setdefault(o.data_ptr(), name)) != name]
     problems = {
         "missing": [name for name in own if name not in tensors],
         "unexpected": [name for name in tensors if name not in own],
-        "wrong shape": [
-            f"{name} {list(t.shape)} instead of {list(o.shape)}" for name, t, o in both if t.shape != o.shape
-        ],
+        "wrong shape": [f"{name} {list(t.shape)} instead of {list(o.shape)}" for name, t, o in both if t.shape != o.shape],
         "wrong dtype": [
             f"{name} {t.dtype} instead of {o.dtype}"
             for name, t, o in both
             if t.is_floating_point() != o.is_floating_point() or not (t.is_floating_point() or t.dtype == o.dtype)
         ],
+        "two tables for one": [f"{n} and {m}" for n, m in tied if not torch.equal(tensors[n].double(), tensors[m].double())],
     }
     said = [f"{problem}: {first_ten(names)}" for problem, names in problems.items() if names]
     if said:
