@@ -10,7 +10,7 @@ unexport PYTHONHOME PYTHONPATH
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help environment book serve test check notebooks lab constraints clean
+.PHONY: help environment book serve test check notebooks lab mutants constraints clean
 
 help:
 	@echo "make book         build the book: every chapter is executed; says where to open it"
@@ -19,6 +19,7 @@ help:
 	@echo "make check        the fast part of the tests, under a minute"
 	@echo "make notebooks    execute the chapters' texts (notebooks/src) and write the notebooks"
 	@echo "make lab          open the chapters in JupyterLab"
+	@echo "make mutants      make every known mistake in a copy of the package; the tests must notice each (long)"
 	@echo "make constraints  write the versions of the environment to constraints.txt"
 	@echo "make clean        remove the built book and caches; the environment ($(VENV)) stays"
 	@echo
@@ -44,6 +45,9 @@ notebooks: environment
 
 lab: environment
 	@$(RUN) -m jupyterlab notebooks
+
+mutants: environment
+	@$(RUN) -m tests.mutants
 
 constraints: environment
 	@grep '^#' constraints.txt > constraints.new

@@ -183,7 +183,7 @@ class Cells(HTMLParser):
 def test_text_html_and_markdown_say_the_same():
     trace = trace_shapes(encoder_of(num_encoder_layers=1), ids())
     text, html, markdown = repr(trace), Cells(trace._repr_html_()), trace.to_markdown()
-    assert html.rows[0] == ["module", "operation", "input", "output", "named", "parameters"]
+    assert html.rows[0] == ["step", "input", "output", "named", "parameters", "where"]
     assert len(html.rows) == len(trace) + 1 == len(markdown.splitlines()) - 1
     lines = text.splitlines()
     assert len(lines) == len(trace) + 3
@@ -193,7 +193,6 @@ def test_text_html_and_markdown_say_the_same():
         assert re.split(r" {2,}", line.strip()) == [cell for cell in cells if cell]
         assert [cell.strip().replace("\\_", "_") for cell in marked.strip("|").split(" | ")] == cells
     assert lines[2].split() == [
-        "embedding",
         "TokenEmbedding",
         "[2,",
         "7]",
@@ -204,6 +203,7 @@ def test_text_html_and_markdown_say_the_same():
         "S,",
         "d_model]",
         "285",
+        "embedding",
     ]
     total = f"{trace.parameters:,}"
     assert lines[-1] == f"B=2  S=7  V=19  d_model=15  h=3  d_ff=13  d_k=5   parameters: {total}"
@@ -220,7 +220,7 @@ def test_names_are_shown_as_typed():
     row = TraceRow("<script>alert(1)</script>", "a|b_c: <b>", ((1, 2),), (1, 2), ("B", "<i>"), 3)
     trace = ShapeTrace([row], {"B": 1, "<i>": 2})
     cells = Cells(trace._repr_html_())
-    assert cells.rows[1] == ["<script>alert(1)</script>", "a|b_c: <b>", "[1, 2]", "[1, 2]", "[B, <i>]", "3"]
+    assert cells.rows[1] == ["<b>", "[1, 2]", "[1, 2]", "[B, <i>]", "3", "<script>alert(1)</script> › a|b_c"]
     assert not cells.tags & {"script", "b", "i"}
     assert "a\\|b\\_c" in trace.to_markdown()
 

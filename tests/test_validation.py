@@ -136,6 +136,10 @@ VALUE_ERRORS = {
         partial(mha(), vectors(T, D)),
         "query must be [batch, length, d_model=12], got (5, 12); add the batch axis with query.unsqueeze(0)",
     ),
+    "mask in the key's place": (
+        partial(mha(), x, causal_mask(T)),
+        "key must be [batch, length, d_model=12], got (5, 5); a mask is given by name: mask=...",
+    ),
     "too many axes": (
         partial(mha(), x, vectors(B, H, S, D)),
         "key must be [batch, length, d_model=12], got (2, 4, 7, 12)",

@@ -207,6 +207,18 @@ def test_encode_pads_at_the_end(world):
 # The model
 
 
+def test_encode_refuses_what_the_model_cannot_place(world):
+    assert world.encode("the " * WORLD_CONFIG.max_len).shape == (1, 32)
+    with pytest.raises(ValueError, match="sequence of 33 is longer than max_len 32"):
+        world.encode("the " * 33)
+
+
+@pytest.mark.parametrize("trained", ["untrained", 0, None])
+def test_a_wish_that_is_neither_true_nor_false_is_no_trained_model(trained):
+    with pytest.raises(TypeError, match="trained must be True or False"):
+        load_world(trained)
+
+
 def test_sizes_and_state_dict_paths(world):
     names = list(world.state_dict())
     assert names[0] == "encoder.embedding.weight"

@@ -103,7 +103,7 @@ class DataTable:
         return "\n".join([self.caption, *text])
 
     def _repr_html_(self) -> str:
-        space = 'style="padding:2px 10px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"'
+        space = 'style="padding:2px 6px;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"'
         head = "".join(f'<th scope="col" {space}>{html.escape(name)}</th>' for name in self.column_names)
         body = "".join(
             f'<tr><th scope="row" {space}>{html.escape(name)}</th>'

@@ -137,8 +137,8 @@ def check_hidden(name: str, x: Tensor, d_model: int) -> None:
         Ours; chapter 02.
     """
     if x.dim() != 3:
-        fix = f"; add the batch axis with {name}.unsqueeze(0)" if x.dim() == 2 else ""
-        raise ValueError(f"{name} must be [batch, length, d_model={d_model}], got {tuple(x.shape)}{fix}")
+        fix = "a mask is given by name: mask=..." if x.dtype == torch.bool else f"add the batch axis with {name}.unsqueeze(0)"
+        raise ValueError(f"{name} must be [batch, length, d_model={d_model}], got {tuple(x.shape)}{f'; {fix}' * (x.dim() == 2)}")
     if x.shape[-1] != d_model:
         raise ValueError(f"{name} must have width d_model={d_model}, got {x.shape[-1]} (shape {tuple(x.shape)})")
 

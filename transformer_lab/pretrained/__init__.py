@@ -24,11 +24,14 @@ def load_world(trained: bool = True, *, device: torch.device | str = "cpu") -> W
         The model, in float32 and eval mode.
 
     Raises:
+        TypeError: trained is not True or False.
         CheckpointError: the packaged file is damaged.
 
     Source:
         Ours; chapter 02.
     """
+    if not isinstance(trained, bool):
+        raise TypeError(f"trained must be True or False, got {trained!r}; load_world(trained=False) is the untrained control")
     if not trained:
         return new_world(world_card()["recipe"]["seed"]).to(device)
     with resources.as_file(resources.files(__name__) / "world.safetensors") as path:

@@ -43,7 +43,7 @@ class ShapeTrace:
         Article, "Dimension map"; chapters 02 and 08.
     """
 
-    HEADER = ("module", "operation", "input", "output", "named", "parameters")
+    HEADER = ("step", "input", "output", "named", "parameters", "where")
 
     def __init__(self, rows: list[TraceRow], sizes: dict[str, int]) -> None:
         self.rows = rows
@@ -65,7 +65,9 @@ class ShapeTrace:
         for row in self.rows:
             came, went = " × ".join(map(brackets, row.inputs)), brackets(row.output)
             count = f"{row.parameters:,}" if row.parameters else ""
-            table.append((row.path or "·", row.operation, came, went, brackets(row.symbols), count))
+            caller, _, step = row.operation.rpartition(": ")
+            where = " › ".join(part for part in (row.path, caller) if part)
+            table.append((step, came, went, brackets(row.symbols), count, where))
         return table
 
     def __repr__(self) -> str:
@@ -90,7 +92,7 @@ class ShapeTrace:
         return "\n".join([lines[0], "|" + " --- |" * len(self.HEADER), *lines[1:]])
 
     def _repr_html_(self) -> str:
-        space = 'style="padding:2px 10px;text-align:left;white-space:nowrap"'
+        space = 'style="padding:2px 6px;text-align:left;white-space:nowrap"'
         head, *body = ([html.escape(cell) for cell in row] for row in self._cells())
         top = "".join(f'<th scope="col" {space}>{cell}</th>' for cell in head)
         rows = "".join("<tr>" + "".join(f"<td {space}>{cell}</td>" for cell in row) + "</tr>" for row in body)

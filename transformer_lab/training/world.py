@@ -14,6 +14,7 @@ from ..checkpoint import CheckpointError, build, read_checkpoint, save_model
 from ..config import TransformerConfig
 from ..encoder import Encoder
 from ..masks import padding_mask
+from ..validation import check_length
 from .world_vocabulary import MASK, PAD_ID, VOCABULARY, to_ids, tokenize
 
 WORLD_CONFIG = TransformerConfig(
@@ -88,8 +89,7 @@ class WorldModel(nn.Module):
             One [B, h, S, S] per layer; rows are queries.
 
         Raises:
-            TypeError: ids are not integers.
-            ValueError: an id is out of range, or the sentence is too long.
+            TypeError, ValueError: as for `forward`.
 
         Source:
             Paper 3.2.1; chapter 02.
@@ -137,6 +137,7 @@ class WorldModel(nn.Module):
         rows = [tokenize(sentence) for sentence in ([sentences] if isinstance(sentences, str) else sentences)]
         if not rows:
             raise ValueError("sentences must hold at least one sentence, got none")
+        check_length(max(map(len, rows)), self.config.max_len)
         return to_ids(rows).to(self.word_head.weight.device)
 
     @torch.no_grad()
