@@ -2,6 +2,7 @@
 
 import copy
 import os
+import shutil
 
 import hypothesis
 import numpy as np
@@ -33,6 +34,10 @@ needs_cuda = [
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device: GPU behaviour cannot be checked here"),
 ]
+needs_inductor = pytest.mark.skipif(
+    " " in torch.__file__ or not any(map(shutil.which, ("c++", "g++", "clang++"))),
+    reason="torch's inductor needs a C++ compiler, and does not quote an installation path that holds a space",
+)
 seeds = st.integers(0, 2**32 - 1)
 LOOKING = {
     "aminmax",

@@ -27,6 +27,7 @@ from .support import (
     close,
     gradients_of,
     needs_cuda,
+    needs_inductor,
     numbers,
     parameters_of,
     randomise,
@@ -380,6 +381,7 @@ def test_compiles_to_one_graph_of_any_length():
 
 
 @pytest.mark.slow
+@needs_inductor
 @pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # said by inductor to itself
 def test_compiles_with_inductor():
     encoder, ids = encoder_of(), ids_with_padding()

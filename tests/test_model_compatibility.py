@@ -12,7 +12,7 @@ from torch import nn
 from transformer_lab.generation import beam_search, greedy_decode, sample
 
 from .model_support import POSITIONS, TYINGS, B, T, cache_of, model_of, sources, step_by_step, targets
-from .support import DTYPES, HALF_DTYPES, close, needs_cuda, numbers, torch_func_is_slow
+from .support import DTYPES, HALF_DTYPES, close, needs_cuda, needs_inductor, numbers, torch_func_is_slow
 
 both_norms = pytest.mark.parametrize("norm_first", [False, True])
 V = 17
@@ -74,6 +74,7 @@ def test_compiles_to_one_graph_of_any_length():
 
 
 @pytest.mark.slow
+@needs_inductor
 @pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # said by inductor to itself
 def test_compiles_with_inductor():
     model = model_of()
