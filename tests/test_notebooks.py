@@ -71,7 +71,14 @@ def run_guarded(notebook, folder, times=1):
     for cell in whole.cells:
         if cell.cell_type == "code":
             cell.outputs = []
-    execute(whole, ROOT / "notebooks", OMP_NUM_THREADS="1", TMPDIR=str(folder), PYTHONDONTWRITEBYTECODE="1")
+    execute(
+        whole,
+        ROOT / "notebooks",
+        OMP_NUM_THREADS="1",
+        TMPDIR=str(folder),
+        TORCHINDUCTOR_CACHE_DIR=str(folder),  # torch leaves it in the environment of whoever compiled before
+        PYTHONDONTWRITEBYTECODE="1",
+    )
     took = seconds(nbformat.from_dict({"cells": whole.cells[1 : count + 1]}))
     written = whole.cells[-1].outputs[0].text.strip()
     ran = normalise(whole, "guarded").cells[1:-1]
