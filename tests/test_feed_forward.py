@@ -92,6 +92,7 @@ def test_dtype_is_kept_and_large_numbers_stay_finite(dtype):
     assert output.dtype == dtype and output.isfinite().all()
 
 
+@pytest.mark.slow
 def test_strided_input_empty_batch_compile_and_export():
     module = randomise(FeedForward(D, D_FF).double())
     x = numbers(T, B, D).transpose(0, 1)

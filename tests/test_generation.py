@@ -193,6 +193,7 @@ def test_one_beam_without_penalty_is_greedy(norm_first):
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("num_beams", [2, 3, 7])
+@pytest.mark.slow
 def test_beams_are_those_of_brute_force_without_early_stopping(num_beams, penalty):
     lengths = set()
     for seed in range(3):
@@ -348,6 +349,7 @@ def probabilities(model: Transformer, temperature: float = 1.0, beginning: tuple
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+@pytest.mark.slow
 def test_50_000_draws_follow_the_softmax(temperature):
     model = lively(1)
     counts = draws(model, 50_000, temperature=temperature).flatten().bincount(minlength=V)
@@ -356,6 +358,7 @@ def test_50_000_draws_follow_the_softmax(temperature):
     assert p_value(counts, 50_000 * probabilities(model, 1.3 * temperature)) < 1e-4  # it can tell
 
 
+@pytest.mark.slow
 def test_pairs_of_tokens_follow_the_softmax_of_each_beginning():
     """The second token is drawn given the first, from the cache."""
     model = lively(1, eos=-30.0)
@@ -369,6 +372,7 @@ def test_pairs_of_tokens_follow_the_softmax_of_each_beginning():
 
 @pytest.mark.parametrize("temperature", [0.7, 2.0])
 @pytest.mark.parametrize("top_k", [1, 2, 5, V, V + 3])
+@pytest.mark.slow
 def test_top_k_draws_from_the_k_likeliest_and_nothing_else(top_k, temperature):
     model = lively(1)
     right = probabilities(model, temperature)
@@ -381,6 +385,7 @@ def test_top_k_draws_from_the_k_likeliest_and_nothing_else(top_k, temperature):
 
 
 @pytest.mark.parametrize("top_p", [1e-9, 0.3, 0.6, 0.9, 0.999])
+@pytest.mark.slow
 def test_top_p_draws_from_the_smallest_likeliest_set_and_nothing_else(top_p):
     model = lively(1)
     right = probabilities(model)

@@ -22,6 +22,7 @@ V = 17
 
 
 @pytest.mark.parametrize(("norm_first", "padded"), [(False, True), (True, False)])
+@pytest.mark.slow
 def test_compiles_to_one_graph(norm_first, padded):
     model = model_of(norm_first=norm_first)
     torch._dynamo.reset()
@@ -41,6 +42,7 @@ def test_gradients_of_the_compiled_model():
         close(compiled, eager, 1e-12)
 
 
+@pytest.mark.slow
 def test_parts_compile_to_one_graph_each():
     model, mask = model_of(), model_of().source_mask(sources())
     memory = model.encode(sources()).detach()
@@ -52,6 +54,7 @@ def test_parts_compile_to_one_graph_each():
         close(torch.compile(call, fullgraph=True, backend="aot_eager")(*args, **kwargs), call(*args, **kwargs), 1e-13)
 
 
+@pytest.mark.slow
 def test_a_step_with_a_cache_compiles_to_one_graph():
     """Every new length of the cache is a new graph at first; what counts is that none is broken and all are right."""
     model, src, tgt = model_of(), sources(), targets()
@@ -85,6 +88,7 @@ def test_compiles_with_inductor():
 @pytest.mark.parametrize(
     "position", ["sinusoidal", *(pytest.param(p, marks=pytest.mark.slow) for p in POSITIONS if p != "sinusoidal")]
 )
+@pytest.mark.slow
 def test_exports_with_any_lengths(position):
     model = model_of(position=position).eval()
     s, t = torch.export.Dim("S", min=2, max=20), torch.export.Dim("T", min=2, max=20)
@@ -180,6 +184,7 @@ def _answer(model, src, queue):
     )
 
 
+@pytest.mark.slow
 def test_round_trip_through_a_spawned_process():
     model = model_of(tie_embeddings="output")
     context = multiprocessing.get_context("spawn")

@@ -250,6 +250,7 @@ def set_in(*keys, to):
         (lambda notebook: None, "layout of the file", "build 01_toy"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_check_names_each_difference_and_the_command_that_repairs_it(toy, capsys, change, message, repair):
     edit_notebook(toy, change)
     assert run(toy, "check") == 1

@@ -86,6 +86,7 @@ def test_given_axes_are_drawn_on_and_returned():
 
 
 @pytest.mark.parametrize("token", AWKWARD, ids=ascii)
+@pytest.mark.slow
 def test_awkward_tokens_and_titles_are_drawn_as_typed(token):
     ax = plot_attention(torch.eye(2), query_tokens=[token, "b"], title=token)
     ax.figure.canvas.draw()  # a missing glyph is a warning, and warnings are errors
@@ -113,6 +114,7 @@ def test_awkward_tokens_and_titles_are_drawn_as_typed(token):
     ],
     ids=ascii,
 )
+@pytest.mark.slow
 def test_label_is_short_visible_and_drawable(token, shown):
     assert label(token) == shown
     axes = [plot_mask(causal_mask(2), query_tokens=[token, "b"], title=token[:50])]

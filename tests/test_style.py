@@ -240,6 +240,7 @@ def test_public_names_are_documented(path):
 
 
 @pytest.mark.parametrize("path", [path for path in TESTS if path.name.startswith("test_")], ids=ids)
+@pytest.mark.slow
 def test_every_test_can_fail(path):
     assert list(weak_tests(path.read_text("utf-8"), helper_names())) == []
 

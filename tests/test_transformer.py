@@ -60,6 +60,7 @@ every_tying = pytest.mark.parametrize("tying", TYINGS)
 # ------------------------------------------------------------------ exactness
 
 
+@pytest.mark.slow
 def test_model_equals_the_reference_and_torch_on_random_configs():
     errors = model_errors(40)
     assert max(errors.values()) < 1e-10, errors
