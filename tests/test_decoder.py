@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from transformer_lab import TINY, Decoder, DecoderLayer, causal_mask, padding_mask
+from transformer_lab import TINY, Decoder, DecoderCache, DecoderLayer, KVCache, causal_mask, padding_mask
 
 from . import model_reference
 from .model_support import CONFIG, POSITIONS, B, S, T, names_of_torch, refusal, sources, targets, torch_decoder_layer
@@ -357,3 +357,15 @@ def test_misuse_of_a_layer_too(name, norm_first):
     call, words = LAYER_MISUSES[name]
     said, computed = refusal(call(layer_of(norm_first=norm_first)), ValueError)
     assert words in said and computed == []
+
+
+def test_tokens_of_a_cache_made_by_hand_count_towards_the_length():
+    decoder, options = decoder_of(), {"dtype": torch.float64}
+    pairs = [(KVCache(B, H, 40, D // H, **options), KVCache(B, H, S, D // H, fixed=True, **options)) for _ in range(2)]
+    cache = DecoderCache(pairs)
+    with torch.no_grad():
+        decoder(targets(length=20), memory_of(), cache=cache)
+    said, computed = refusal(partial(decoder, targets(length=4), memory_of(), cache=cache), ValueError)
+    assert said == "sequence of 24 is longer than max_len 23 (build the model with max_len >= 24)"
+    assert computed == [] and cache.length == 20
+    assert decoder(targets(length=3), memory_of(), cache=cache).shape == (B, 3, D)

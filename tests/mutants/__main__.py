@@ -25,9 +25,10 @@ from pathlib import Path
 
 from . import Mutant
 from .core import CORE
+from .model import MODEL
 
 ROOT = Path(__file__).resolve().parents[2]
-MUTANTS = CORE
+MUTANTS = [*CORE, *MODEL]
 TESTS = [
     "validation",
     "attention",
@@ -39,6 +40,12 @@ TESTS = [
     "encoder",
     "cases",
     "config",
+    "decoder",
+    "cache",
+    "transformer",
+    "generation",
+    "model_cases",
+    "costs",
 ]
 OPTIONS = ["-x", "-q", "--tb=no", "-m", "not slow", "-p", "no:randomly", "-p", "no:cacheprovider"]
 SECONDS = 600
@@ -106,7 +113,8 @@ def _make(mutant: Mutant | None, copy: Path) -> str:
 
 def _order(mutant: Mutant | None) -> list[str]:
     """All tests that judge, those of the mutant's own module first."""
-    return sorted(TESTS, key=lambda name: mutant is not None and f"{name}.py" != mutant.file)
+    own = None if mutant is None else Path(mutant.file).parts[0].removesuffix(".py")
+    return sorted(TESTS, key=lambda name: name != own)
 
 
 def _run_tests(copy: Path, tests: list[str]) -> None:
