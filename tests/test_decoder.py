@@ -231,6 +231,13 @@ def test_dropout_in_training_only_and_where_the_paper_has_it():
     assert all(layer.ffn.dropout.p == 0.0 for layer in decoder.layers)
 
 
+def test_scale_of_embeddings_is_a_switch():
+    scaled, bare = decoder_of(), decoder_of(scale_embedding=False)
+    with torch.no_grad():
+        bare.embedding.weight.mul_(D**0.5)
+    close(bare(targets(), memory_of()), scaled(targets(), memory_of()), 1e-13)
+
+
 @both_norms
 @pytest.mark.parametrize("position", POSITIONS)
 def test_state_dict_has_exactly_the_names_of_the_contract(position, norm_first):

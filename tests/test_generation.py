@@ -191,21 +191,33 @@ def test_one_beam_without_penalty_is_greedy(norm_first):
         assert torch.equal(ids[:, 0], greedy_decode(model, src, max_new_tokens=6))
 
 
+def compare_with_brute_force(model: Transformer, src: Tensor, num_beams: int, penalty: float) -> set[int]:
+    """Asserts ids and scores equal to those of a search that never stops early; returns the lengths it found."""
+    lengths = set()
+    ids, scores = beam_search(model, src, num_beams=num_beams, max_new_tokens=5, length_penalty=penalty)
+    assert ends(ids)
+    for b, row in enumerate(src):
+        right = model_reference.beam(parameters_of(model), array(row), model.config, num_beams, 5, penalty)
+        assert sequences(ids[b]) == [beginning for _, beginning in right]
+        close(scores[b], torch.tensor([score for score, _ in right], dtype=torch.float64), 1e-9)
+        lengths |= {len(beginning) for _, beginning in right}
+    return lengths
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("num_beams", [2, 3, 7])
-@pytest.mark.slow
 def test_beams_are_those_of_brute_force_without_early_stopping(num_beams, penalty):
     lengths = set()
     for seed in range(3):
-        model, src = lively(seed, norm_first=bool(seed % 2)), batch_of(seed, rows=3)
-        ids, scores = beam_search(model, src, num_beams=num_beams, max_new_tokens=5, length_penalty=penalty)
-        assert ends(ids)
-        for b, row in enumerate(src):
-            right = model_reference.beam(parameters_of(model), array(row), model.config, num_beams, 5, penalty)
-            assert sequences(ids[b]) == [beginning for _, beginning in right]
-            close(scores[b], torch.tensor([score for score, _ in right], dtype=torch.float64), 1e-9)
-            lengths |= {len(beginning) for _, beginning in right}
+        model = lively(seed, norm_first=bool(seed % 2))
+        lengths |= compare_with_brute_force(model, batch_of(seed, rows=3), num_beams, penalty)
     assert len(lengths) >= 3 or penalty > 1
+
+
+@pytest.mark.parametrize("penalty", [0.6, 1.0])
+def test_three_beams_of_one_model_are_those_of_brute_force(penalty):
+    assert len(compare_with_brute_force(lively(2, eos=2.0), batch_of(2, rows=3), 3, penalty)) >= 2
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
@@ -434,6 +446,12 @@ def test_no_temperature_is_greedy_and_next_to_none_too(temperature, dtype):
     assert torch.equal(
         sample(model, src, max_new_tokens=6, temperature=temperature), greedy_decode(model, src, max_new_tokens=6)
     )
+
+
+@pytest.mark.parametrize("temperature", [1e-30, 1e-38, 1e-300])
+def test_large_logits_at_next_to_no_temperature(temperature):
+    model = Scripted(lambda *_: says(7, 1e4).float() - 5e3)
+    assert sample(model, sources(), max_new_tokens=2, temperature=temperature).tolist() == [[BOS, 7, 7]] * 2
 
 
 def test_an_endless_temperature_makes_all_tokens_equal():
