@@ -5,6 +5,7 @@ them cover everyday text, and none has to be guessed from context as word border
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
 from .words import check_tokens, clean
@@ -46,7 +47,7 @@ def split_characters(text: str) -> list[str]:
     """
     text = _open_and_close(clean(text, keep=_FULL + "…")).translate(_MARKS)
     text = _HALF_MARK.sub(lambda mark: _HALF[mark[1]] if mark[1] else mark[0], _DOTS.sub("…", text))
-    return [character for character in text if not character.isspace()]
+    return list(unicodedata.normalize("NFC", "".join(text.split())))
 
 
 def _open_and_close(text: str) -> str:
