@@ -5,6 +5,7 @@ Floor 4b.
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from ..validation import check_token_ids, dtype_name
 from .vocabulary import PAD
@@ -40,11 +41,31 @@ def label_smoothed_loss(
     if logits.dtype in (torch.float16, torch.bfloat16):
         logits = logits.float()
     real = targets != pad_id  # [B, T]
-    log_p = logits.log_softmax(dim=-1)  # [B, T, V]
-    right = log_p.gather(-1, targets[..., None]).squeeze(-1)  # [B, T]
-    every = log_p.sum(dim=-1) / logits.shape[-1]  # [B, T]; the mean over V
-    loss = -(1 - smoothing) * right - smoothing * every
-    return loss.masked_fill(~real, 0.0).sum(), real.sum()
+    return _SmoothedCrossEntropy.apply(logits, targets, real, smoothing), real.sum()
+
+
+class _SmoothedCrossEntropy(torch.autograd.Function):
+    """The sum above, with its gradient by hand: p - q, the model's distribution minus the softened right one.
+
+    Autograd would find the same in five passes over [B, T, V] instead of two, which is a tenth of a training step.
+    """
+
+    @staticmethod
+    def forward(ctx, logits: Tensor, targets: Tensor, real: Tensor, smoothing: float) -> Tensor:
+        log_p = logits.log_softmax(dim=-1)  # [B, T, V]
+        right = log_p.gather(-1, targets[..., None]).squeeze(-1)  # [B, T]
+        every = log_p.mean(dim=-1)  # [B, T]
+        ctx.save_for_backward(log_p, targets, real)
+        ctx.smoothing = smoothing
+        return -((1 - smoothing) * right + smoothing * every).masked_fill(~real, 0.0).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        log_p, targets, real = ctx.saved_tensors
+        gradient = log_p.exp().sub_(ctx.smoothing / log_p.shape[-1])  # [B, T, V]
+        gradient.scatter_add_(-1, targets[..., None], log_p.new_full((*targets.shape, 1), ctx.smoothing - 1))
+        return gradient.mul_((real * grad)[..., None]), None, None, None
 
 
 def check_smoothing(smoothing: float) -> None:
