@@ -1,0 +1,72 @@
+"""Sentence patterns around what somebody feels, knows, wants or needs.
+
+Floor 4b.
+"""
+
+from .actions import Sentence, asked_about, say
+from .clauses import VerbPhrase
+from .noun_phrases import NounPhrase, noun_phrase
+from .nouns import nouns
+from .people import WHO, person, someone
+from .verbs import STATIVE_PERSON, STATIVE_THING
+from .words import Verb
+from .writer import Writer
+
+
+def feeling(w: Writer) -> Sentence:
+    """Somebody loves, knows, misses … somebody: She loves you 她爱你.
+
+    Args:
+        w: makes the choices.
+
+    Returns:
+        As `transitive`.
+
+    Source:
+        Ours; chapter 10.
+    """
+    verb = w.pick((STATIVE_PERSON[0], *STATIVE_PERSON))
+    who = WHO if w.chance(0.06) else person(w, 0.6)
+    other = someone(w, who, "other" if who is WHO else verb.objects)
+    return _state(w, verb, who, other)
+
+
+def attitude(w: Writer) -> Sentence:
+    """Somebody likes, wants, needs … a thing: I like tea 我喜欢茶.
+
+    Args:
+        w: makes the choices.
+
+    Returns:
+        As `transitive`.
+
+    Source:
+        Ours; chapter 10.
+    """
+    verb = w.pick((*STATIVE_THING[:1], *STATIVE_THING))
+    who = WHO if w.chance(0.06) else person(w, 0.6)
+    noun = w.pick(nouns(verb.objects))
+    letter = w.pick("sso" if noun.classifier and "a" not in verb.determiners else verb.determiners)
+    if verb.english == "like":
+        letter = w.pick("ssstdo" if noun.classifier and "food" not in noun.tags else "s")
+    elif "a" not in verb.determiners:
+        letter = w.pick(verb.determiners if noun.classifier else "s")
+    return _state(w, verb, who, noun_phrase(w, noun, letter))
+
+
+def _state(w: Writer, verb: Verb, who: NounPhrase, other: NounPhrase) -> Sentence:
+    forms = ["plain", "plain", "negative", "question", "also"]
+    forms += ["really"] if verb.english not in ("know", "remember") else []
+    forms += ["still"] if verb.english in ("love", "like", "remember", "miss", "need") else []
+    forms += ["very_much"] if verb.english in ("love", "like", "miss") else []
+    forms += ["always"] if verb.english == "love" else []
+    if verb.english == "love" and "animal" in (other.noun.tags if other.noun else ()):
+        forms = ["plain", "also", "really", "very_much", "still"]
+    form = "plain" if who is WHO else w.pick(forms)
+    while form == "question" and not asked_about(who):
+        form = w.pick(forms)
+    if form in ("negative", "question") and other.noun and other.phrase.english[0] in ("a", "an"):
+        noun = other.noun
+        other = noun_phrase(w, noun, "n" if noun.classifier else "s", 0)
+    what = VerbPhrase(verb, "{o}", f"{verb.chinese}#v {{o}}", (("o", other.phrase),))
+    return say(w, f"stative_{form}", who, what)
