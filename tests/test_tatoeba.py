@@ -3,6 +3,7 @@
 import io
 import random
 import re
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -118,13 +119,21 @@ def test_files_and_members_over_the_limit_are_not_unpacked(tmp_path, monkeypatch
         read(tmp_path, archive({"cmn.txt": line * 101}))
 
 
-def test_a_zip_bomb_is_refused_before_it_fills_the_memory(tmp_path):
-    bomb = io.BytesIO()
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file, file.open("cmn.txt", "w") as member:
-        for _ in range(101):
-            member.write(bytes(1_000_000))
-    with pytest.raises(ValueError, match="has more than the 100,000,000 bytes that are read"):
-        read(tmp_path, bomb.getvalue())
+def test_a_zip_bomb_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(tatoeba, "MAX_BYTES", 1_000_000)
+    bomb = archive({"cmn.txt": bytes(40_000_000)})
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="has more than the 1,000,000 bytes that are read"):
+            read(tmp_path, bomb)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+def test_the_limits_leave_room_for_the_real_file():
+    assert tatoeba.MAX_BYTES >= 20_000_000 and tatoeba.MAX_LINE >= 2_000
 
 
 @given(seed=seeds)

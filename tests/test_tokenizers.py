@@ -162,6 +162,7 @@ def test_words(text, expected):
         "say 'hello, you', please",
         "a part-time job in the 1930's",
         "the 21st, 22nd, 23rd and 4th",
+        "on may 3, 2024",
         "i love 猫咪.",
         "five o'clock",
         "",

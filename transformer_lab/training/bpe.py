@@ -86,7 +86,7 @@ class BytePairEncoding:
             best = min(frequency, key=lambda pair: (-frequency[pair], age[pair[0]], age[pair[1]]))
             merges.append(best)
             age.setdefault(best[0] + best[1], len(age))
-            for word in sorted(found_in[best]):  # only there something changes
+            for word in found_in.pop(best):  # only there something changes
                 _count(word, spelled[word], -counts[word], frequency, found_in)
                 spelled[word] = _merged(spelled[word], best)
                 _count(word, spelled[word], counts[word], frequency, found_in)
@@ -201,10 +201,7 @@ def _count(
     """Counts the neighbours of one word, or with negative times takes them back."""
     for pair in pairwise(pieces):
         frequency[pair] += times
-        if times > 0:
-            found_in[pair].add(word)
-        else:
-            found_in[pair].discard(word)
+        found_in[pair].add(word)
         if not frequency[pair]:
             del frequency[pair]
 

@@ -23,13 +23,8 @@ _TOKEN = re.compile(
     r"|\d|\S"  # one digit, one mark, one emoji, one Chinese character
 )
 _CONTRACTION = re.compile(r"(.+?)(n't|'(?:s|m|d|re|ve|ll))")
-_DROPPED = {
-    "Cc",
-    "Cf",
-    "Cs",
-    "Co",
-    "Cn",
-}  # control, format (as the right-to-left override), surrogate, private, unassigned
+# Control, format (such as the right-to-left override), surrogate, private and unassigned characters.
+_DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 # What to take back between two tokens, in this order.
 _JOINS = [
