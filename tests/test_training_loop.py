@@ -284,7 +284,7 @@ def test_examples_that_make_no_sense_are_refused():
 def test_a_model_of_two_layers_learns_to_copy_and_to_reverse(reverse, seed):
     sizes = {"d_model": 32, "num_heads": 4, "num_encoder_layers": 2, "num_decoder_layers": 2, "d_ff": 64}
     model = new_model(seed, torch.float32, **sizes, dropout=0.0, tie_embeddings="none")
-    options = TrainingOptions(steps=900, max_tokens=600, warmup=150, factor=1.0, seed=seed)
+    options = TrainingOptions(steps=1500, max_tokens=300, warmup=150, factor=1.0, ema=0.99, seed=seed)
     train(model, reversals(4000, seed, reverse=reverse), [], options, progress=False)
     batch = collate(reversals(500, seed + 100, reverse=reverse, shortest=3))
     real = batch.tgt_out != 0

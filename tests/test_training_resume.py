@@ -180,6 +180,14 @@ def test_an_error_in_training_leaves_the_last_good_state(tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as Python has it at first; a shell that started us in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_at(model, step):
     """Presses Ctrl-C in the middle of a forward pass."""
     calls = []
@@ -194,6 +202,7 @@ def interrupt_at(model, step):
 
 
 @pytest.mark.parametrize("call", [3, 8, 19])
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_finishes_the_step_and_loses_nothing(whole, call, tmp_path):
     path, before = tmp_path / "state.safetensors", signal.getsignal(signal.SIGINT)
     model, history = trained(HARD, model=interrupt_at(dropping(), call), valid=VALID, state=path)
@@ -209,7 +218,8 @@ def test_ctrl_c_finishes_the_step_and_loses_nothing(whole, call, tmp_path):
     assert_same(state_of(path), whole[2])
 
 
-def test_a_second_ctrl_c_stops_at_once_but_an_echo_does_not(monkeypatch):
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_second_ctrl_c_stops_at_once_but_an_echo_does_not():
     with ctrl_c_as_wish() as wish:
         assert not wish.to_stop
         signal.raise_signal(signal.SIGINT)
@@ -235,7 +245,8 @@ def test_ctrl_c_is_left_alone_where_it_is_ignored_or_not_ours():
 
 
 SCRIPT = """
-import json, sys, torch
+import json, signal, sys, torch
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that started us in the background has it ignored
 torch.set_num_threads(1)
 from tests.test_training_resume import HARD, VALID, dropping, keeper, replace, trained
 keeper.SAVE_SECONDS = float(sys.argv[2])

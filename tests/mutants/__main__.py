@@ -26,9 +26,11 @@ from pathlib import Path
 from . import Mutant
 from .core import CORE
 from .model import MODEL
+from .training import TRAINING
 
 ROOT = Path(__file__).resolve().parents[2]
-MUTANTS = [*CORE, *MODEL]
+MUTANTS = [*CORE, *MODEL, *TRAINING]
+TRAINING_TESTS = ["batches", "loss", "schedule", "training_loop", "training_resume", "training_progress", "distributed"]
 TESTS = [
     "validation",
     "attention",
@@ -46,6 +48,7 @@ TESTS = [
     "generation",
     "model_cases",
     "costs",
+    *TRAINING_TESTS,
 ]
 OPTIONS = ["-x", "-q", "--tb=no", "-m", "not slow", "-p", "no:randomly", "-p", "no:cacheprovider"]
 SECONDS = 600
@@ -113,8 +116,9 @@ def _make(mutant: Mutant | None, copy: Path) -> str:
 
 def _order(mutant: Mutant | None) -> list[str]:
     """All tests that judge, those of the mutant's own module first."""
-    own = None if mutant is None else Path(mutant.file).parts[0].removesuffix(".py")
-    return sorted(TESTS, key=lambda name: name != own)
+    part = None if mutant is None else Path(mutant.file).parts[0].removesuffix(".py")
+    own = TRAINING_TESTS if part == "training" else [part]
+    return sorted(TESTS, key=lambda name: name not in own)
 
 
 def _run_tests(copy: Path, tests: list[str]) -> None:

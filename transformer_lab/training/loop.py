@@ -69,9 +69,9 @@ def train(
         Paper 5; article, "Training"; chapter 10.
     """
     processes = Processes.now()
-    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    device = next(model.parameters()).device
     with (
-        torch.random.fork_rng(devices=devices),
+        torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
         ctrl_c_as_wish() as wish,
         Progress(progress and processes.first, log_dir=log_dir if processes.first else None) as report,
     ):

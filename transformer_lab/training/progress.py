@@ -73,6 +73,7 @@ class Progress:
                 file=self.stream,
                 leave=False,
                 dynamic_ncols=True,
+                mininterval=0,  # how often is decided here
             )
 
     def update(self, step: int, loss: float, tokens: int, rate: float) -> None:
