@@ -3,12 +3,12 @@
 Floor 4b. Chinese leaves the question word where its answer would stand.
 """
 
-from .actions import Sentence, asked_about, time_for
 from .clauses import BE, DO, VerbPhrase, clause
 from .noun_phrases import NounPhrase, head, kin, noun_phrase
 from .nouns import nouns
 from .people import person, someone
 from .phrase import NOTHING, weave, word
+from .saying import Sentence, asked_about, time_for
 from .small_words import NAMES, PRONOUNS
 from .verbs import DITRANSITIVE, STATIVE_PERSON, STATIVE_THING, TRANSITIVE, WITH_PERSON
 from .words import Verb

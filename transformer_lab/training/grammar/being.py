@@ -3,12 +3,12 @@
 Floor 4b.
 """
 
-from .actions import Sentence, asked_about
 from .clauses import BE, WANT, WAS
 from .noun_phrases import NounPhrase, head, kin, noun_phrase, owner
 from .nouns import nouns
 from .people import person
 from .phrase import NOTHING, weave, word
+from .saying import Sentence, asked_about
 from .small_words import NAMES, PREDICATES, PRONOUNS
 from .words import Adjective
 from .writer import Writer
@@ -100,8 +100,10 @@ def _described(w: Writer, adjective: Adjective) -> NounPhrase:
     noun = w.pick([n for n in nouns(" ".join(t for t in tags - {"state", "who"})) if n.english != "friend"])
     if "kin" in noun.tags:
         return kin(w, names=noun.english)
-    if "nobare" in noun.tags:
+    if "nobare" in noun.tags or "institution" in noun.tags:
         return noun_phrase(w, noun, w.pick("td"), 0)
+    if not noun.classifier:
+        return noun_phrase(w, noun, "s" if noun.tags & {"language", "meal"} else "e")
     return noun_phrase(w, noun, w.pick("oottd" if noun.classifier and "person" not in noun.tags else "et"), 0)
 
 

@@ -70,7 +70,7 @@ STATIVE = {
     "plain": ("{s} <third> <rest>", "{s} <core>"),
     "negative": ("{s} <do> not#n <base> <rest>", "{s} 不#n <core>"),
     "also": ("{s} also#y <third> <rest>", "{s} 也#y <core>"),
-    "still": ("{s} still#y <third> <rest>", "{s} 还#y <core>"),
+    "still": ("{s} still#y <third> <rest>", "{s} 仍然#y <core>"),
     "really": ("{s} really#y <third> <rest>", "{s} 真的#y <core>"),
     "very_much": ("{s} <third> <rest> very#y much#y", "{s} 非常#y <core>"),
     "always": ("{s} will#m always#y <base> <rest>", "{s} 会#m 永远#y <core>"),

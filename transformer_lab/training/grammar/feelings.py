@@ -3,14 +3,17 @@
 Floor 4b.
 """
 
-from .actions import Sentence, asked_about, say
 from .clauses import VerbPhrase
 from .noun_phrases import NounPhrase, noun_phrase
 from .nouns import nouns
 from .people import WHO, person, someone
+from .saying import Sentence, asked_about, say
+from .small_words import NUMERALS
 from .verbs import STATIVE_PERSON, STATIVE_THING
 from .words import Verb
 from .writer import Writer
+
+_AMOUNTS = ("a", "an", "many", "some", *NUMERALS)  # 不想要猫, not 不想要两只猫
 
 
 def feeling(w: Writer) -> Sentence:
@@ -46,12 +49,12 @@ def attitude(w: Writer) -> Sentence:
     verb = w.pick((*STATIVE_THING[:1], *STATIVE_THING))
     who = WHO if w.chance(0.06) else person(w, 0.6)
     noun = w.pick(nouns(verb.objects))
-    letter = w.pick("sso" if noun.classifier and "a" not in verb.determiners else verb.determiners)
-    if verb.english == "like":
-        letter = w.pick("ssstdo" if noun.classifier and "food" not in noun.tags else "s")
-    elif "a" not in verb.determiners:
-        letter = w.pick(verb.determiners if noun.classifier else "s")
-    return _state(w, verb, who, noun_phrase(w, noun, letter))
+    letters = verb.determiners
+    if not noun.classifier:
+        letters = "a" if "a" in letters else "s"
+    elif verb.english == "like":
+        letters = "s" if "food" in noun.tags else "ssstdo"
+    return _state(w, verb, who, noun_phrase(w, noun, w.pick(letters)))
 
 
 def _state(w: Writer, verb: Verb, who: NounPhrase, other: NounPhrase) -> Sentence:
@@ -65,7 +68,7 @@ def _state(w: Writer, verb: Verb, who: NounPhrase, other: NounPhrase) -> Sentenc
     form = "plain" if who is WHO else w.pick(forms)
     while form == "question" and not asked_about(who):
         form = w.pick(forms)
-    if form in ("negative", "question") and other.noun and other.phrase.english[0] in ("a", "an"):
+    if form in ("negative", "question") and other.noun and other.phrase.english[0] in _AMOUNTS:
         noun = other.noun
         other = noun_phrase(w, noun, "n" if noun.classifier else "s", 0)
     what = VerbPhrase(verb, "{o}", f"{verb.chinese}#v {{o}}", (("o", other.phrase),))

@@ -3,7 +3,6 @@
 Floor 4b.
 """
 
-from .actions import YOU, Sentence, asked_about, say
 from .asking import somebody_else
 from .clauses import BE, IMPERATIVES, VerbPhrase, form_names
 from .noun_phrases import NounPhrase, noun_phrase
@@ -11,6 +10,7 @@ from .nouns import NOUNS
 from .people import WHO, person, subject
 from .phrase import Phrase, weave, word
 from .places import INTO, INTO_VERBS, place
+from .saying import YOU, Sentence, asked_about, say
 from .small_words import CITIES, COUNTRIES, NAMES, PRONOUNS
 from .words import Verb
 from .writer import Writer
@@ -62,7 +62,7 @@ def motion(w: Writer) -> Sentence:
     """
     if w.chance(0.06):
         who = somebody_else(w)
-        return weave(f"where#w {BE[who.number]} {{s}} going#g", "{s} 要 去#g 哪里#w", s=who.phrase), True
+        return weave(f"where#w {BE[who.number]} {{s}} going#g", "{s} 要#g 去#g 哪里#w", s=who.phrase), True
     verb = w.pick((_GO, _GO, _GO_FAR, _HAVE_BEEN, _COME, _GO_BACK))
     form = w.pick(form_names(verb.forms))
     who = YOU if form in IMPERATIVES else WHO if form in ("past", "want") and w.chance(0.1) else person(w)
@@ -78,7 +78,8 @@ def motion(w: Writer) -> Sentence:
             )
         )
     rest = f"{to} {{p}}".strip()
-    return say(w, form, who, VerbPhrase(verb, rest, f"{verb.chinese}#v + {{p}}", (("p", where),)))
+    core = "来#v {p} +" if verb is _COME else f"{verb.chinese}#v + {{p}}"
+    return say(w, form, who, VerbPhrase(verb, rest, core, (("p", where),)))
 
 
 def into(w: Writer) -> Sentence:

@@ -3,7 +3,6 @@
 Floor 4b.
 """
 
-from .actions import Sentence, asked_about
 from .asking import somebody_else
 from .being import what_it_is_like
 from .clauses import BE, DO, HAVE
@@ -12,6 +11,7 @@ from .noun_phrases import NounPhrase, article, kin, noun_phrase
 from .nouns import nouns
 from .people import person
 from .phrase import weave, word
+from .saying import Sentence, asked_about
 from .small_words import NAMES, PAST_TIMES, WEEKDAYS
 from .writer import Writer
 
@@ -51,8 +51,15 @@ def having(w: Writer) -> Sentence:
     if "offspring" in noun.tags and "young" in (who.noun.tags if who.noun else ()):
         noun = nouns("book")[0]
     form = w.pick(("one", "one", "several", "not", "question"))
+    if "clothes" in noun.tags and form in ("not", "question"):
+        form = "one"
     if form in ("one", "several") or (form == "question" and not asked_about(who)):
-        thing = noun_phrase(w, noun, "2" if form == "several" else "a", 0 if "kin" in noun.tags else 0.3).phrase
+        thing = noun_phrase(
+            w,
+            noun,
+            "2" if form == "several" else "a",
+            0 if "kin" in noun.tags else 1.0 if "clothes" in noun.tags else 0.3,
+        ).phrase
         return weave(f"{{s}} {HAVE[who.number]}#v {{n}}", "{s} 有#v {n}", s=who.phrase, n=thing), False
     slots = {"s": who.phrase, "n": weave(f"{article(noun.english)}#a {{n}}", "{n}", n=word(noun.english, noun.chinese))}
     if form == "not":

@@ -30,7 +30,9 @@ _BOOK = frozenset(("book", "books"))
 
 def _says_i(words: list[str], verb: int) -> bool:
     """Says whether the subject of the verb at an index is I, alone or with others."""
-    while verb > 0 and words[verb - 1] in _BETWEEN_SET:
+    while verb > 0 and (
+        words[verb - 1] in _BETWEEN_SET or (words[verb - 1] == "." and words[verb - 2] in _BETWEEN_SET)
+    ):
         verb -= 1
     return verb > 0 and words[verb - 1] == "i"
 

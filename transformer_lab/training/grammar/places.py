@@ -14,7 +14,7 @@ from .writer import Writer
 # Places that are not counted here.
 BARE_PLACES = {
     "floor": "地板", "grass": "草地", "garden": "花园", "kitchen": "厨房", "classroom": "教室", "library": "图书馆", "river": "河",
-    "station": "车站", "office": "办公室", "sea": "海", "street": "街", "bathroom": "浴室", "roof": "屋顶", "lake": "湖",
+    "station": "车站", "office": "办公室", "sea": "海", "street": "街", "bathroom": "浴室", "roof": "屋顶", "lake": "湖", "sky": "天",
 }  # fmt: skip
 LOCALIZERS = {
     "on": "上", "in": "里", "under": "下", "next to": "旁边", "near": "附近", "behind": "后面", "in front of": "前面", "at": "",
@@ -122,6 +122,7 @@ THERE_SCENES = (
     Scene("student child computer table chair", "in", "classroom"),
     Scene("doctor nurse", "in", "room office"),
     Scene("car bus bicycle", "on", "street"),
+    Scene("plane bird kite", "in", "sky", localizer="上"),
 )
 PERSON_PLACES = (
     Scene("person", "in", "garden kitchen classroom room office park restaurant"),
@@ -163,7 +164,7 @@ def place(w: Writer, name: str, letters: str = "eeetdo") -> Phrase:
     if name in BARE_PLACES:
         return weave(f"the {name}#n", f"{BARE_PLACES[name]}#n")
     letter = w.pick(letters)
-    if NOUNS[name] in nouns("institution") and letter == "o":
+    if letter == "o" and NOUNS[name] in nouns("institution tree"):  # nobody owns a park
         letter = "e"
     if letter in "td":  # one of them: a place is not several
         noun = NOUNS[name]

@@ -99,7 +99,7 @@ ATTRIBUTES = _adjectives("""
     hot          热       - - tea coffee soup water milk
     cold         冷       - - water
     cold         冰       - - juice
-    long         长       - - skirt bench
+    long         长       - - skirt
     long         很长的   - - letter novel story film
 """)
 

@@ -3,7 +3,6 @@
 Floor 4b.
 """
 
-from .actions import COUNTED, YOU, Sentence, actor, asked_about, say
 from .asking import somebody_else
 from .clauses import BE, IMPERATIVES, VerbPhrase
 from .noun_phrases import noun_phrase
@@ -11,6 +10,7 @@ from .nouns import nouns
 from .people import WHO, subject
 from .phrase import Phrase, weave, word
 from .places import ACTIVITY_SCENES, PERSON_PLACES, POSTURE_SCENES, POSTURES, THERE_SCENES, Scene, located, place
+from .saying import COUNTED, YOU, Sentence, actor, asked_about, say
 from .words import Verb
 from .writer import Writer
 
@@ -143,7 +143,7 @@ def there_is(w: Writer) -> Sentence:
         noun = w.pick(nouns(scene.what))
     form = w.pick(("one", "one", "several", "none", "any", "what", "how_many"))
     if form == "what":
-        return weave(f"what#w is {english}", f"{chinese} 有 什么#w", p=where), True
+        return weave(f"what#w is#b {english}", f"{chinese} 有#b 什么#w", p=where), True
     if form == "how_many" and noun.classifier:
         chinese = f"{chinese} 有#b 几#k {noun.classifier} {{n}}"
         english = f"how#k many#k {{n}} are#b there#b {english}"

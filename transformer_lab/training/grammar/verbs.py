@@ -18,7 +18,7 @@ TRANSITIVE = (
     Verb("close", "关上", ing="closing", forms="pnfwmqiak", objects="door window", determiners="etd"),
     Verb("wash", "洗", forms="pngfwmqia", objects="clothes ware car", determiners="tdo"),
     Verb("use", "用", ing="using", forms="gwse", objects="tool bicycle", determiners="tdo"),
-    Verb("draw", "画", "drew", "drawn", forms="pgfwcyk", objects="animal flower tree house", determiners="a2"),
+    Verb("draw", "画", "drew", "drawn", forms="pgfwck", objects="animal flower tree house", determiners="a2"),
     Verb("make", "做", "made", forms="pgfwcak", objects="cake toy table chair", determiners="a2"),
     Verb("break", "打碎", "broke", "broken", forms="pna", objects="cup bowl window", determiners="oetda2"),
     Verb("find", "找到", "found", forms="pnfaqk", determiners="oetd",
@@ -74,7 +74,7 @@ WITH_PERSON = (  # the kin that can follow: one's own, somebody else's
     Verb("thank", "感谢", forms="pmw", objects="own"),
     Verb("see", "看见", "saw", "seen", ing="seeing", forms="pnqk", objects="other"),
     Verb("meet", "遇到", "met", forms="pnqk", objects="other", times="week"),
-    Verb("ask", "问", forms="pnfwmik", objects="other"),
+    Verb("ask", "问", forms="pnfwmk", objects="other"),
     Verb("invite", "邀请", ing="inviting", forms="pnfwmiqk", objects="other"),
 )
 
@@ -117,13 +117,13 @@ INTRANSITIVE = (
     Verb("talk", "聊天", forms="g", subjects="group"),
     Verb("take a walk", "散步", "took", "taken", ing="taking", forms="hgwlfu"),
     Verb("fly", "飞", "flew", "flown", forms="g", subjects="bird"),
-    Verb("come", "来", "came", "come", ing="coming", forms="pnfsqk!"),
-    Verb("leave", "走", "left", ing="leaving", forms="panfmqk!"),
-    Verb("arrive", "到", ing="arriving", forms="panfk!"),
+    Verb("come", "来", "came", "come", ing="coming", forms="pnfsqky!"),
+    Verb("leave", "走", "left", ing="leaving", forms="panfmqky!"),
+    Verb("arrive", "到", ing="arriving", forms="panfky!"),
     Verb("play basketball", "打篮球", forms="hngfwlcqku"),
     Verb("play football", "踢足球", forms="hngfwlcqku"),
     Verb("play the piano", "弹钢琴", forms="hgfwlcqku"),
-    Verb("go home", "回家", "went", "gone", forms="pnwmfqi!u"),
+    Verb("go home", "回家", "went", "gone", forms="pnwmfqiy!u"),
     Verb("get up", "起床", "got", "got", "getting", forms="a!mq"),
     Verb("go to sleep", "睡觉", "went", "gone", forms="wm"),
 )
@@ -145,7 +145,7 @@ DITRANSITIVE = (  # each with its Chinese template: {i} is who gets it
      "给#v {i} 买#v + {o}"),
     (Verb("make", "给做", "made", ing="making", forms="pfw", objects="cake toy soup", determiners="a2"), "给#v {i} 做#v + {o}"),
     (Verb("ask", "问", "asked", forms="pfw", objects="question", determiners="a2"), "问#v + {i} {o}"),
-    (Verb("teach", "教", "taught", forms="hgfwcr", objects="language song", determiners="td", subjects="teacher"),
+    (Verb("teach", "教", "taught", forms="hgfwcr", objects="language", determiners="a", subjects="teacher"),
      "教#v {i} {o}"),
 )  # fmt: skip
 MOVING = ("give", "lend", "send", "sell")  # these also say: he gave this book to me, 他把这本书给了我

@@ -5,7 +5,7 @@ Floor 4b.
 
 import random
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .phrase import Phrase, word
 
@@ -39,7 +39,7 @@ class Writer:
         Source:
             Ours; chapter 10.
         """
-        liked = [o for o in options if getattr(o, "english", o) in self._favourites] if self._favourites else None
+        liked = [o for o in options if _english(o) in self._favourites] if self._favourites else None
         return self._rng.choice(liked or options)
 
     def entry(self, table: dict[str, str]) -> Phrase:
@@ -69,3 +69,9 @@ class Writer:
             Ours; chapter 10.
         """
         return self._rng.random() < probability
+
+
+def _english(option: Any) -> Any:
+    """Gives the English of an entry of the lexicon or of a row of a table; of a text, the text."""
+    first = option[0] if isinstance(option, tuple) and option else option
+    return getattr(first, "english", first)

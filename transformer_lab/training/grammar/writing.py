@@ -5,16 +5,20 @@ Floor 4b.
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from ..pairs import AlignedPair
-from .actions import Sentence, animal_transitive, ditransitive, intransitive, transitive, with_person
+from .actions import animal_transitive, ditransitive, intransitive, transitive, with_person
 from .asking import asked_object, how_is, what_and_who, which_and_how_many
 from .being import comparison, what_it_is, what_it_is_like, who_it_is
 from .feelings import attitude, feeling
 from .going import into, living, motion
 from .having import having, not_knowing, thinking, wearing, weather
 from .held_out import HELD_OUT_WORDS, is_held_out
+from .nouns import NOUNS
 from .phrase import Phrase
+from .saying import Sentence
+from .small_words import NAMES
 from .somewhere import activity, being_there, posture, there_is
 from .writer import Writer
 
@@ -49,6 +53,7 @@ PATTERNS: dict[
     "thinking": (thinking, 4),
     "not_knowing": (not_knowing, 1),
 }
+_NAMED = {*NAMES, *(form for noun in NOUNS.values() for form in (noun.english, noun.plural))} - {"fish"}
 _MARKS = {False: (".", "。"), True: ("?", "？")}
 _PATIENCE = 4000  # tries without a new sentence after which there is taken to be no more
 
@@ -94,7 +99,15 @@ def sentences(
     names, writer = [name for name in patterns for _ in range(PATTERNS[name][1])], Writer(rng, favourites)
     while True:
         name = rng.choice(names)
-        yield name, *PATTERNS[name][0](writer)
+        phrase, question = PATTERNS[name][0](writer)
+        if not _echoes(phrase):
+            yield name, phrase, question
+
+
+def _echoes(phrase: Phrase) -> bool:
+    """Says whether a sentence names somebody or something twice ("Anna … Anna's map"), or doubles a word."""
+    named = [word for word in phrase.english if word in _NAMED]
+    return len(set(named)) < len(named) or any(one == two for one, two in pairwise(phrase.english))
 
 
 def grammar_pairs(count: int, *, seed: int = 0, held_out: bool = False) -> list[AlignedPair]:
