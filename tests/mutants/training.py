@@ -100,7 +100,7 @@ LOOPS = [
     Mutant("betas swapped for the default", RUN, "betas=options.betas, ", "", "Adam's own are .9 and .999"),
     Mutant("train loss is a mean of updates", RUN, "place.loss + self.loss, place.tokens + self.tokens",
            "place.loss + self.loss / self.tokens, place.tokens + 1", "mean of means in what is reported"),
-    Mutant("caller's randomness lost", LOOP, "        torch.random.fork_rng(devices=[device] if device.type == \"cuda\" else []),\n", "", "seeds are global"),
+    Mutant("caller's randomness lost", LOOP, "torch.random.fork_rng(", "torch.random.fork_rng(enabled=False, ", "seeds are global"),
 ]  # fmt: skip
 
 CHOICES = [
