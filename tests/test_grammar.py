@@ -247,7 +247,8 @@ def more_translations():
     """{English word: characters of its other trades}: function words, fixed phrases, and verbs that patterns make themselves."""
     rows = """
         a 一散步 | in 在里上 | on 在上星期一五天 | is are 在正是着有 | was 是 | have has 有过 | never 从来没 | always 永远 | two three 年前
-        next 旁边下周个月明年 | play plays playing 打踢弹玩 | want wants 想 | like likes 喜欢 | look looks 看起来 | can 会可以能 | going 要去
+        next 旁边下周个月明年 | play plays playing 打踢弹玩 | want wants 想 | like likes 喜欢 | look looks 看起来
+        can 会可以能 | going 要去
         go goes went gone 去回 | come comes came 来 | live lives lived living 住 | house my 家 | swim swims swimming 游
         sleep sleeps sleeping 睡 | work works working 工作 | study studies studying 学习 | cooking 做饭 | walk walks walking walked 散步走
         run ran 跑 | jump jumped 跳 | fly flew 飞 | know knows 知道 | understand understands 明白 | cup cups 杯 | bowl bowls 碗
@@ -305,6 +306,18 @@ def test_classifiers_match_their_nouns(split):
             assert characters[z] == noun.classifier, (pair.english, pair.chinese)
             seen.add(noun.english)
     assert len(seen) > 85
+
+
+def test_classifiers_are_those_of_the_dictionary():
+    """Written down by hand, not read from the lexicon."""
+    rows = """
+        只 cat dog bird rabbit mouse tiger | 匹 horse | 头 cow pig | 条 fish skirt bench boat | 本 book novel magazine dictionary
+        张 table bed sofa map photo ticket | 把 chair key knife umbrella | 支 pen pencil | 件 shirt coat gift | 顶 hat | 辆 car bicycle
+        朵 flower | 棵 tree | 座 house | 封 letter | 首 song | 部 film | 台 computer | 位 teacher doctor | 个 apple child box room
+    """
+    for row in rows.replace("\n", "|").split("|"):
+        classifier, *names = row.split() or [""]
+        assert [NOUNS[name].classifier for name in names] == [classifier] * len(names)
 
 
 # --- Everything is used ----------------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def which_and_how_many(w: Writer) -> Sentence:
         english = f"which#w {{n}} {DO[who.number]} {{s}} {verb.english}#v"
         return weave(english, f"{{s}} {verb.chinese}#v 哪#w {noun.classifier} {{n}}", **slots), True
     owned = w.chance(0.6)
-    noun = w.pick(nouns("reading pet fruit sibling offspring hat clothes tool toy vehicle umbrella farm" if owned else
+    noun = w.pick(nouns("reading dictionary pet fruit sibling offspring hat clothes tool toy vehicle umbrella farm" if owned else
                         "reading fruit hat clothes toy cake ticket flower"))  # fmt: skip
     slots = {"s": who.phrase, "n": word(noun.plural, noun.chinese)}
     if owned:

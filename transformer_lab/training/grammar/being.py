@@ -161,10 +161,10 @@ def comparison(w: Writer) -> Sentence:
     more = " ".join(f"{part}#a" for part in adjective.comparative.split())
     chinese = f"{adjective.predicate}#a"
     if adjective.nouns & {"who", "state"}:
-        while (first := person(w, 0.4)).number == "they" and not first.pronoun:
+        while (first := person(w, 0.5)).noun and (first.number == "they" or "kin" in first.noun.tags):
             pass
         names = {n: z for n, z in NAMES.items() if n not in first.phrase.english}
-        other = w.entry(names) if w.chance(0.6) else kin(w, [first.pronoun or PRONOUNS[0]]).phrase
+        other = w.entry(names) if w.chance(0.6) else kin(w, [first.pronoun or PRONOUNS[0]], names="sibling").phrase
         while other.chinese == first.phrase.chinese:
             other = w.entry(names)
         slots = {"a": first.phrase, "b": other}

@@ -45,7 +45,7 @@ def _destination(w: Writer, verb: Verb) -> tuple[str, Phrase]:
 
 
 def _house(w: Writer) -> Phrase:
-    return noun_phrase(w, NOUNS["house"], w.pick("ad"), 1.0).phrase
+    return noun_phrase(w, NOUNS["house"], "a", 1.0).phrase if w.chance(0.5) else place(w, "house", "td")
 
 
 def motion(w: Writer) -> Sentence:

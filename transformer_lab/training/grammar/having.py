@@ -46,7 +46,7 @@ def having(w: Writer) -> Sentence:
         Ours; chapter 10.
     """
     who = person(w, 0.6)
-    noun = w.pick(nouns("pet reading tool umbrella watch ticket key hat clothes vehicle house farm sibling offspring toy bag map"
+    noun = w.pick(nouns("pet reading dictionary tool umbrella watch ticket key hat clothes vehicle house farm sibling offspring toy bag map"
                         " question job fruit mat friend"))  # fmt: skip
     if "offspring" in noun.tags and "young" in (who.noun.tags if who.noun else ()):
         noun = nouns("book")[0]

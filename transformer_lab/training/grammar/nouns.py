@@ -72,7 +72,7 @@ NOUNS = read_nouns("""
     magazine    杂志    本  thing reading giveable small
     letter      信      封  thing small
     novel       小说    本  thing reading giveable small
-    dictionary  词典    本  thing reading giveable small
+    dictionary  词典    本  thing giveable small
     story       故事    个  thing told
     song        歌      首  thing told
     film        电影    部  thing told

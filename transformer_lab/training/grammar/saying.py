@@ -149,7 +149,7 @@ def thing_for(w: Writer, form: str, verb: Verb) -> NounPhrase:
     if form in GENERIC:
         riding = verb.english in ("ride", "drive")
         letters = "n" if riding else "eo" if verb.english == "feed" else "s"
-    elif form.endswith("_negative") and form not in form_names("e"):
+    elif (form.endswith("_negative") or form == "progressive_question") and form not in form_names("e"):
         letters = letters.replace("a", "n").replace("2", "")
         if not noun.classifier:
             letters = "s"

@@ -51,7 +51,7 @@ PAST_TIMES = {
 }
 FUTURE_TIMES = {"tomorrow": "明天", "tonight": "今晚", "next week": "下周", "tomorrow morning": "明天早上", **WEEKDAYS}
 YEARLY_FUTURE = {"next month": "下个月", "next year": "明年"}
-HABITS = {"every day": "每天", "every morning": "每天早上", "every week": "每周"}
+HABITS = {"every day": "每天", "every morning": "每天早上", "every evening": "每天晚上"}
 NOW = {"now": "现在"}
 FREQUENCIES = {"often": "经常", "always": "总是", "sometimes": "有时候", "usually": "通常", "never": "从来不"}
 
@@ -80,9 +80,9 @@ ATTRIBUTES = _adjectives("""
     blue         蓝色     - - vehicle box hat shirt coat skirt bag umbrella pen pencil door kite boat bird mat cup
     yellow       黄色     - - flower bird hat shirt coat umbrella pencil ball bus mat kite
     green        绿色     - - door hat shirt coat umbrella ball pen mat bench bicycle
-    new          新       - - reading tool device bag watch hat clothes furniture seat house vehicle bicycle
+    new          新       - - reading dictionary tool device bag watch hat clothes furniture seat house vehicle bicycle
     new          新       - - cup bowl toy friend teacher student job film song umbrella mat bus kite
-    old          旧       - - reading map photo computer phone camera bag watch hat
+    old          旧       - - reading dictionary map photo computer phone camera bag watch hat
     old          旧       - - clothes table chair sofa bed bicycle car mat toy box
     old          老       - - friend dog cat horse house doctor tree
     good         好       - - friend teacher student doctor nurse child book novel film dictionary job restaurant camera pen

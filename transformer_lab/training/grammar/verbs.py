@@ -9,8 +9,8 @@ TRANSITIVE = (
     Verb("read", "看", "read", forms="hpngfwlaeqyk", objects="reading letter", determiners="a2td"),
     Verb("write", "写", "wrote", "written", "writing", forms="hpngfwayk", objects="letter novel story", determiners="a2td"),
     Verb("buy", "买", "bought", forms="pnfwmaqyk", times="week", determiners="a2td",
-         objects="fruit egg cake reading map ticket tool umbrella watch toy flower plaything holder hat clothes furniture mat house "
-                 "vehicle cup bowl meal tea milk"),
+         objects="fruit egg cake reading map ticket tool umbrella watch toy flower plaything dictionary holder hat clothes "
+                 "furniture mat house vehicle cup bowl meal tea milk"),
     Verb("sell", "卖", "sold", forms="pnfwmaqy", times="week", objects="house vehicle stock pig picture", determiners="tdo"),
     Verb("eat", "吃", "ate", "eaten", forms="hpngfwlaqyk", objects="food meal", determiners="a2td"),
     Verb("drink", "喝", "drank", "drunk", forms="hpngfwlqk", objects="drink", determiners="a"),
@@ -95,7 +95,7 @@ STATIVE_THING = (
     Verb("want", "想要", determiners="a2td",
          objects="cake fruit pet book map umbrella device bicycle hat clothes toy ticket drink"),
     Verb("need", "需要", determiners="a2td",
-         objects="pen pencil key umbrella device bicycle coat hat chair table bed mat ticket map dictionary water job"),
+         objects="pen pencil key umbrella device bicycle coat hat chair table bed mat ticket map dictionary water"),
     Verb("know", "知道", "knew", "known", objects="story song", determiners="td"),
     Verb("remember", "记得", objects="story song film", determiners="td"),
     Verb("understand", "懂", "understood", objects="language question", determiners="td"),
@@ -125,7 +125,7 @@ INTRANSITIVE = (
     Verb("play the piano", "弹钢琴", forms="hgfwlcqku"),
     Verb("go home", "回家", "went", "gone", forms="pnwmfqiy!u"),
     Verb("get up", "起床", "got", "got", "getting", forms="a!mq"),
-    Verb("go to sleep", "睡觉", "went", "gone", forms="wm"),
+    Verb("go to sleep", "睡觉", "went", "gone", forms="wm", times="year"),
 )
 
 DITRANSITIVE = (  # each with its Chinese template: {i} is who gets it
