@@ -217,7 +217,7 @@ def test_beams_are_those_of_brute_force_without_early_stopping(num_beams, penalt
 
 @pytest.mark.parametrize("penalty", [0.6, 1.0])
 def test_three_beams_of_one_model_are_those_of_brute_force(penalty):
-    assert len(compare_with_brute_force(lively(2, eos=2.0), batch_of(2, rows=3), 3, penalty)) >= 2
+    assert len(compare_with_brute_force(lively(0, eos=2.0), batch_of(0, rows=3), 3, penalty)) >= 3
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)

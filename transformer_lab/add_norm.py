@@ -74,7 +74,7 @@ class AddNorm(nn.Module):
             Paper 3.1; chapter 06.
         """
         check_hidden("x", x, self.d_model)
-        if tuple(x.shape) != tuple(y.shape):
+        if x.shape != y.shape:
             raise ValueError(f"x and y must have the same shape to be added, got {tuple(x.shape)} and {tuple(y.shape)}")
         added = x + (self.dropout(y) if self.training else y)  # [B, T, d_model]; no call at all in eval
         return added if self.norm_first else self.norm(added)

@@ -15,9 +15,9 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from .cache import KVCache, settled_dtype
+from .cache import KVCache
 from .masks import causal_mask, check_mask, combine_masks
-from .validation import check_attention_inputs, check_dropout, check_heads, check_hidden
+from .validation import check_attention_inputs, check_dropout, check_heads, check_hidden, check_source
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -237,14 +237,14 @@ class MultiHeadAttention(nn.Module):
         return (K, V) if cache is None else cache.append(K, V)
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, cache: KVCache | None) -> None:
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            check_hidden(name, x, self.d_model)
-            if x.shape[0] != query.shape[0]:
-                raise ValueError(f"{name} holds batch {x.shape[0]} but query has batch {query.shape[0]}")
-        check_attention_inputs(query, key, value)
-        S, d_k = key.shape[1], self.d_model // self.num_heads
+        check_hidden("query", query, self.d_model)
+        B, T, _ = query.shape
+        filled = cache is not None and cache.fixed and cache.length > 0
+        S = 0 if filled else key.shape[1]  # new tokens
+        if not filled:
+            check_source(query, key, value)
         if cache is not None:
-            new_tokens = 0 if cache.fixed and cache.length else S
-            cache.check_fits(key.shape[0], self.num_heads, new_tokens, d_k, dtype=settled_dtype(query), device=query.device)
-            S = cache.length + new_tokens
-        check_mask(mask, query, (query.shape[0], self.num_heads, query.shape[1], S))
+            cache.check_fits((B, self.num_heads, S, self.d_model // self.num_heads), like=query)
+            S += cache.length
+        if mask is not None:
+            check_mask(mask, query, (B, self.num_heads, T, S))

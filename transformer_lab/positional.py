@@ -112,7 +112,7 @@ class PositionalEncoding(nn.Module):
             Paper 3.5; chapter 04.
         """
         table = self.table
-        if torch.promote_types(table.dtype, x.dtype) != table.dtype:  # x is finer than the table
+        if x.dtype != table.dtype and torch.promote_types(table.dtype, x.dtype) != table.dtype:  # x is finer than the table
             table = self._compute(x.dtype, x.device)
         x = x + _rows(x, table, start, positions).to(x.dtype)
         return self.dropout(x) if self.training else x

@@ -6,7 +6,7 @@ Floor 3.
 import torch.nn as nn
 from torch import Tensor
 
-from .cache import DecoderCache, KVCache, settled_dtype
+from .cache import DecoderCache, KVCache, may_become
 from .config import TransformerConfig
 from .decoder import Decoder
 from .encoder import Encoder
@@ -201,5 +201,5 @@ class Transformer(nn.Module):
         own = self.output_linear.weight
         if memory.device != own.device:
             raise ValueError(f"memory is on {memory.device} but the model is on {own.device}; move it with memory.to(...)")
-        if settled_dtype(memory) not in (None, own.dtype):
+        if not may_become(memory, own.dtype):
             raise TypeError(f"memory is {dtype_name(memory)} but the model is {dtype_name(own)}; encode the source with this model")

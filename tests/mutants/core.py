@@ -105,16 +105,16 @@ MASKS = [
 ]  # fmt: skip
 
 CHECKS = [
-    Mutant("lengths of key and value may differ", "validation.py", "if key.shape[-2] != value.shape[-2]:", "if False:",
+    Mutant("lengths of key and value may differ", "validation/tensors.py", "if key.shape[-2] != value.shape[-2]:", "if False:",
            "the fused CPU kernel reads past the end", "pytorch/pytorch!193728"),
-    Mutant("one head is broadcast to many", "validation.py", "if x.shape[:-2] != query.shape[:-2]:", "if False:",
+    Mutant("one head is broadcast to many", "validation/tensors.py", "if x.shape[:-2] != query.shape[:-2]:", "if False:",
            "broadcasting takes what it can"),
-    Mutant("id one past the table", "validation.py", "(x >= limit)", "(x > limit)", "off by one"),
-    Mutant("negative ids are taken", "validation.py", "(x < 0) | ", "", "negative indices count from the end"),
-    Mutant("dropout of 1 is taken", "validation.py", "0.0 <= dropout < 1.0", "0.0 <= dropout <= 1.0", "1 / (1 - p) divides by zero"),
-    Mutant("heads need not divide the width", "validation.py", "    if d_model % num_heads:", "    if False:",
+    Mutant("id one past the table", "validation/tensors.py", "(x >= limit)", "(x > limit)", "off by one"),
+    Mutant("negative ids are taken", "validation/tensors.py", "(x < 0) | ", "", "negative indices count from the end"),
+    Mutant("dropout of 1 is taken", "validation/sizes.py", "0.0 <= dropout < 1.0", "0.0 <= dropout <= 1.0", "1 / (1 - p) divides by zero"),
+    Mutant("heads need not divide the width", "validation/sizes.py", "    if d_model % num_heads:", "    if False:",
            "found at the first reshape, or never"),
-    Mutant("one token more than there are positions", "validation.py", "if length > max_len:", "if length > max_len + 1:",
+    Mutant("one token more than there are positions", "validation/sizes.py", "if length > max_len:", "if length > max_len + 1:",
            "off by one", "SamLynnEvans/Transformer#8"),
 ]  # fmt: skip
 

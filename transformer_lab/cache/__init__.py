@@ -6,4 +6,4 @@ Floor 0: torch only. A cache is made by the caller, passed in and seen; no modul
 
 from .decoder_cache import DecoderCache as DecoderCache
 from .key_value import KVCache as KVCache
-from .key_value import settled_dtype as settled_dtype
+from .key_value import may_become as may_become

@@ -7,7 +7,7 @@ import weakref
 
 from torch import Tensor
 
-from .key_value import KVCache, check_index, settled_dtype
+from .key_value import KVCache, check_index
 
 
 class DecoderCache:
@@ -77,7 +77,7 @@ class DecoderCache:
         growing, fixed = self.layers[0]
         B, S, _ = memory.shape
         _, h, _, d_k = growing.shape
-        growing.check_fits(B, h, new_tokens, d_k, dtype=settled_dtype(memory), device=memory.device)
+        growing.check_fits((B, h, new_tokens, d_k), like=memory)
         if fixed.length != S:
             raise ValueError(f"cache holds a source of {fixed.length} tokens but memory has {S}")
 

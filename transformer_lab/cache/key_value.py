@@ -70,12 +70,12 @@ class KVCache:
     @property
     def keys(self) -> Tensor:
         """The keys held, [B, h, length, d_k]; a view."""
-        return self._keys[:, :, : self.length]
+        return self._keys.narrow(2, 0, self.length)
 
     @property
     def values(self) -> Tensor:
         """The values held, [B, h, length, d_k]; a view."""
-        return self._values[:, :, : self.length]
+        return self._values.narrow(2, 0, self.length)
 
     @property
     def nbytes(self) -> int:
@@ -101,34 +101,22 @@ class KVCache:
         """
         if keys.dim() != 4:
             raise ValueError(f"keys and values must be [B, h, T, d_k], got {tuple(keys.shape)}")
-        self.check_fits(keys.shape[0], keys.shape[1], keys.shape[2], keys.shape[3], dtype=keys.dtype, device=keys.device)
-        if tuple(values.shape) != tuple(keys.shape) or values.dtype != keys.dtype:
+        self.check_fits(keys.shape, like=keys, settled=True)
+        if values.shape != keys.shape or values.dtype != keys.dtype:
             raise ValueError(f"keys and values must be alike, got {tuple(keys.shape)} and {tuple(values.shape)}")
         start, end = self.length, self.length + keys.shape[2]
-        self._keys[:, :, start:end] = keys
-        self._values[:, :, start:end] = values
+        self._keys.narrow(2, start, end - start).copy_(keys)
+        self._values.narrow(2, start, end - start).copy_(values)
         self.length = end
         return self.keys, self.values
 
-    def check_fits(
-        self,
-        batch: int,
-        num_heads: int,
-        new_tokens: int,
-        d_k: int,
-        *,
-        dtype: torch.dtype | None = None,
-        device: torch.device | None = None,
-    ) -> None:
+    def check_fits(self, shape: tuple[int, int, int, int], like: Tensor, *, settled: bool = False) -> None:
         """Refuses, before anything is computed, what `append` could not take.
 
         Args:
-            batch: rows of the input.
-            num_heads: its heads.
-            new_tokens: tokens to be added.
-            d_k: width of a head.
-            dtype: of the input, where it is known.
-            device: of the input, where it is known.
+            shape: B, h, tokens to be added and d_k of the input.
+            like: a tensor of the input's dtype and device.
+            settled: the dtype is final; otherwise autocast may still change it.
 
         Raises:
             ValueError: another batch, head count, width, dtype or device; a full cache; a fixed one filled already.
@@ -136,23 +124,26 @@ class KVCache:
         Source:
             Chapter 09.
         """
-        if batch != self.batch:
-            raise ValueError(f"cache holds batch {self.batch} but the input has batch {batch}")
-        if (num_heads, d_k) != (self._keys.shape[1], self._keys.shape[3]):
+        batch, num_heads, new_tokens, d_k = shape
+        B, h, capacity, width = self._keys.shape
+        if batch != B:
+            raise ValueError(f"cache holds batch {B} but the input has batch {batch}")
+        if num_heads != h or d_k != width:
             raise ValueError(
-                f"cache holds {self._keys.shape[1]} heads of width {self._keys.shape[3]} but the input has {num_heads} "
+                f"cache holds {h} heads of width {width} but the input has {num_heads} "
                 f"of width {d_k}: it was made for another model"
             )
-        if dtype not in (None, self._keys.dtype) or device not in (None, self._keys.device):
+        same_dtype = like.dtype == self._keys.dtype if settled else may_become(like, self._keys.dtype)
+        if like.device != self._keys.device or not same_dtype:
             raise ValueError(
-                f"cache holds {self._keys.dtype} on {self._keys.device} but the input is {dtype} on {device}; "
+                f"cache holds {self._keys.dtype} on {self._keys.device} but the input is {like.dtype} on {like.device}; "
                 "make the cache after moving the model, with model.new_cache(...)"
             )
         if self.fixed and self.length and new_tokens:
             raise ValueError("this cache is fixed and already filled; crop(0) empties it")
-        if self.length + new_tokens > self.capacity:
+        if self.length + new_tokens > capacity:
             raise ValueError(
-                f"cache is full: it holds {self.length} of {self.capacity} tokens and {new_tokens} more came "
+                f"cache is full: it holds {self.length} of {capacity} tokens and {new_tokens} more came "
                 f"(make it with capacity >= {self.length + new_tokens})"
             )
 
@@ -190,19 +181,20 @@ class KVCache:
         self.length = length
 
 
-def settled_dtype(x: Tensor) -> torch.dtype | None:
-    """Tells which dtype the keys and values projected from x will have, before they are computed.
+def may_become(x: Tensor, dtype: torch.dtype) -> bool:
+    """Tells whether keys and values projected from x may have this dtype, before they are computed.
 
     Args:
         x: any tensor.
+        dtype: the dtype wanted.
 
     Returns:
-        Its dtype, or None under autocast, which decides later.
+        True when x has it, or under autocast, which decides later.
 
     Source:
         Chapter 09.
     """
-    return None if not x.is_meta and torch.is_autocast_enabled(x.device.type) else x.dtype
+    return x.dtype == dtype or (not x.is_meta and torch.is_autocast_enabled(x.device.type))
 
 
 def check_index(index: Tensor, batch: int) -> None:

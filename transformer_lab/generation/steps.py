@@ -82,12 +82,12 @@ def extend(
         steps = Steps(model, src, 1, max_new_tokens, use_cache)
         ids = torch.full((src.shape[0], 1 + max_new_tokens), c.pad_id, dtype=torch.long, device=steps.memory.device)
         ids[:, 0] = c.bos_id
-        running = torch.ones(src.shape[0], dtype=torch.bool, device=ids.device)
+        ended = torch.zeros(src.shape[0], dtype=torch.bool, device=ids.device)
         length = 1
-        while length <= max_new_tokens and running.any():
-            token = choose(steps.logits(ids[:, :length]))
-            ids[:, length] = torch.where(running, token, c.pad_id)
-            running &= token != c.eos_id
+        while length <= max_new_tokens and not ended.all():
+            token = choose(steps.logits(ids[:, :length])).masked_fill(ended, c.pad_id)
+            ids[:, length] = token
+            ended |= token == c.eos_id
             length += 1
     return ids[:, :length].clone()  # a clone made outside inference mode, so that it may be trained on
 
