@@ -76,6 +76,7 @@ def weave(english: str, chinese: str, **slots: Phrase) -> Phrase:
     return Phrase(tuple(words), characters, tuple(sorted(links)))
 
 
+@cache
 def label(text: str, name: str) -> str:
     """Puts the same label on every word of a text.
 
@@ -92,6 +93,7 @@ def label(text: str, name: str) -> str:
     return " ".join(f"{word}#{name}" for word in text.split())
 
 
+@cache
 def word(english: str, chinese: str) -> Phrase:
     """Makes a phrase in which everything is linked with everything.
 
