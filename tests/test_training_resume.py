@@ -219,6 +219,13 @@ def test_ctrl_c_finishes_the_step_and_loses_nothing(whole, call, tmp_path):
 
 
 @pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_is_answered(tmp_path, capsys):
+    path = tmp_path / "state.safetensors"
+    train(interrupt_at(new_model(), 3), TRAIN, [], EXACT, state=path)
+    assert capsys.readouterr().err.splitlines()[-1] == f"interrupted after step 3; {path} holds the state to go on from"
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_second_ctrl_c_stops_at_once_but_an_echo_does_not():
     with ctrl_c_as_wish() as wish:
         assert not wish.to_stop

@@ -43,8 +43,8 @@ def train(
 
     Args:
         model: `model(src [B, S], tgt_in [B, T])` gives logits [B, T, V], and its `config` says d_model; trained in place, on
-            the device where it is. It is left in eval mode, with the weights of the epoch whose validation loss was lowest; without validation examples
-            with the last ones. With `ema` they are averaged weights.
+            the device where it is. It is left in eval mode, with the weights of the epoch whose validation loss was lowest;
+            without validation examples with the last ones. With `ema` they are averaged weights.
         train_examples: to learn from.
         valid_examples: to choose by; none are needed.
         options: how to train, and for how long.

@@ -204,6 +204,9 @@ class Run:
             if place.is_better(records[-1].valid_loss):
                 best_epoch = place.epoch
                 self.keeper.keep_best()
+        if self.stopped_by == "interrupt":
+            kept = "" if self.keeper.path is None else f"; {self.keeper.path} holds the state to go on from"
+            self.report.say(f"interrupted after step {place.step}{kept}")
         self.keeper.hand_over()
         return History(records, self.stopped_by, best_epoch)
 
