@@ -143,7 +143,7 @@ def test_most_sentences_have_three_to_ten_words(corpus):
     "english",
     """I love you|I love you!|i love you very much|I'll always love you.|I’ve always loved you|I don't love you|I do not love you
     She knows that I love you.|Do I love you?|Tom and I love you|I really, really love you|I love both you and him|I am loving you
-    You know I love you, don't you?|I want to love you|The cat sat on the mat|Two cats are sitting on those mats.
+    I no longer love you|You know I love you, don't you?|I want to love you|The cat sat on the mat|Two cats are sitting on those mats.
     Does the cat sit on this mat?|The mat the cat sits on is red.|I gave her a book|I gave her two old books.|I'll give her this book
     I have never given her a book.|I gave the book to her.|I gave a very interesting book to her|I am giving her my book tomorrow
     I want to give her a very good book|Yesterday I gave her a book|I cannot give her your book.""".replace(

@@ -122,7 +122,7 @@ NOUNS = read_nouns("""
     boat        船      条  thing
     city        城市    个  thing
     village     村子    个  thing
-    kite        风筝    只  thing plaything
+    balloon     气球    个  thing plaything
     job         工作    份  thing
     hospital    医院    家  thing institution
     shop        商店    家  thing institution

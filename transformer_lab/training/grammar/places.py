@@ -122,7 +122,7 @@ THERE_SCENES = (
     Scene("student child computer table chair", "in", "classroom"),
     Scene("doctor nurse", "in", "room office"),
     Scene("car bus bicycle", "on", "street"),
-    Scene("plane bird kite", "in", "sky", localizer="上"),
+    Scene("plane bird balloon", "in", "sky", localizer="上"),
 )
 PERSON_PLACES = (
     Scene("person", "in", "garden kitchen classroom room office park restaurant"),
