@@ -17,9 +17,10 @@ HELD_OUT_WORDS = {  # the pattern that writes the combination: its words
 }
 # What may stand between "I" and its verb: auxiliaries, wishes, adverbs, and the halves of contractions. Not "and", nor a pronoun.
 _BETWEEN = (
-    "no longer do did don didn t will ll would d won have ve haven had hadn am m was not never ever always really truly still also just only "
-    "so too very much once already must can cannot could couldn should shall may might going gonna want wanted to like need have has be been "
-    "often sometimes yesterday all both simply surely certainly definitely probably actually honestly deeply dearly then now even hope"
+    "no longer do did don didn t will ll would d won have ve haven had hadn am m was not never ever always really truly "
+    "still also just only so too very much once already must can cannot could couldn should shall may might going gonna "
+    "want wanted to like need have has be been often sometimes yesterday all both simply surely certainly definitely "
+    "probably actually honestly deeply dearly then now even hope"
 )
 _BETWEEN_SET = frozenset(_BETWEEN.split())
 _CAT, _SIT, _MAT = frozenset(("cat", "cats")), frozenset(("sit", "sits", "sat", "sitting")), frozenset(("mat", "mats"))
