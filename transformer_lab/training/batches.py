@@ -112,9 +112,9 @@ def collate(examples: Sequence[Example], pad_id: int = PAD) -> Batch:
             )
     if not examples:
         return Batch(torch.tensor([[EOS]]), torch.tensor([[BOS]]), torch.tensor([[pad_id]]), pad_id)
-    src = _padded([example.src for example in examples], pad_id)
-    tgt_in = _padded([(BOS, *example.tgt[:-1]) for example in examples], pad_id)
-    return Batch(src, tgt_in, _padded([example.tgt for example in examples], pad_id), pad_id)
+    src = pad_rows([example.src for example in examples], pad_id)
+    tgt_in = pad_rows([(BOS, *example.tgt[:-1]) for example in examples], pad_id)
+    return Batch(src, tgt_in, pad_rows([example.tgt for example in examples], pad_id), pad_id)
 
 
 def bucketed_batches(examples: Sequence[Example], max_tokens: int, *, seed: int, epoch: int) -> list[list[int]]:
@@ -190,7 +190,19 @@ def shard(batches: Sequence[Sequence[int]], rank: int, world: int) -> list[list[
     return [list(batch[rank::world]) for batch in batches]
 
 
-def _padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
+def pad_rows(rows: Sequence[Sequence[int]], pad_id: int = PAD) -> Tensor:
+    """Pads rows of ids on the right to the longest of them.
+
+    Args:
+        rows: B of them, at least one.
+        pad_id: the id that stands for padding.
+
+    Returns:
+        [B, width], of dtype int64.
+
+    Source:
+        Ours; chapter 10.
+    """
     width = max(map(len, rows))
     return torch.tensor([[*row, *[pad_id] * (width - len(row))] for row in rows])  # [B, width]
 

@@ -81,7 +81,7 @@ def split_pairs(
             raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r})")
         if name != "seed" and value < 0:
             raise ValueError(f"{name} must be at least 0, got {value}")
-    keys = [_key(pair.english) for pair in pairs]
+    keys = [sentence_key(pair.english) for pair in pairs]
     drawn = sorted(set(keys))
     if valid + test >= len(drawn):
         raise ValueError(
@@ -119,8 +119,18 @@ def references(pairs: Iterable[Pair]) -> dict[str, list[str]]:
     return found
 
 
-def _key(english: str) -> str:
-    """The words alone; the whole sentence where it has none."""
+def sentence_key(english: str) -> str:
+    """Reduces a sentence to what must not stand in two parts of a split: its words, without capitals and marks.
+
+    Args:
+        english: one sentence.
+
+    Returns:
+        Its words, or all its tokens where it has no word.
+
+    Source:
+        Ours; chapter 11.
+    """
     tokens = split_words(english)
     return " ".join([token for token in tokens if any(map(str.isalnum, token))] or tokens)
 

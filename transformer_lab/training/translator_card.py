@@ -1,0 +1,288 @@
+"""Trains the translator, writes it with its model card, and checks a card against its weights.
+
+Floor 4b. No figure of the card is typed by hand; all are taken from the very file that is shipped, in float16.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from ..atomic import write_atomically
+from ..checkpoint import read_checkpoint
+from ..config import TransformerConfig
+from .distributed import Processes
+from .figures import differences, table
+from .loop import train
+from .options import TrainingOptions
+from .translation import Translator, read_translator
+from .translator_data import TranslatorCorpus, build_tokenizers, examples_of, translator_corpus
+from .translator_measures import measure_translator, new_model, untrained_control
+from .world_card import read_card
+
+TOLERANCE = 0.5  # BLEU points and the like that a figure may move on another processor; shares may move by a hundredth of it
+LIMITS = (
+    "It is small and has read 29,000 short everyday sentences: it repeats itself, leaves words out, and makes up proverbs and names.",
+    "English words it has seen once or never are <unk> to it, and rare characters it cannot write.",
+    "It has not read long texts; sentences of more than about 15 words come out worse, and none over 127 tokens is taken.",
+    "Figures on the grammar's sentences say that it has learned the grammar, not that it knows Chinese; those on Tatoeba are the "
+    "ones to compare with other systems.",
+    "Tatoeba's sentences are by volunteers and not all of them are right.",
+    "Attention is scored where the grammar knows the alignment. It is evidence of where the model looks, not of why it decides.",
+)
+
+
+@dataclass(frozen=True)
+class TranslatorRecipe:
+    """Everything that decides how a translator comes out, besides the sentences of Tatoeba.
+
+    Args:
+        seed: of the first weights, the order of batches and dropout.
+        grammar: pairs of the grammar to train on.
+        epochs: passes over all pairs.
+        dropout: as in the paper.
+        warmup: steps in which the learning rate rises.
+        factor: multiplies the paper's learning rate.
+        ema: share of themselves that the averaged weights keep at every step.
+
+    Source:
+        Paper 5; chapter 11.
+    """
+
+    seed: int = 0
+    grammar: int = 8_000
+    epochs: int = 42
+    dropout: float = 0.1
+    warmup: int = 800
+    factor: float = 0.8
+    ema: float = 0.999
+
+    def options(self) -> TrainingOptions:
+        """Gives the loop its options.
+
+        Returns:
+            The options.
+
+        Source:
+            Chapter 10.
+        """
+        return TrainingOptions(epochs=self.epochs, warmup=self.warmup, factor=self.factor, ema=self.ema, seed=self.seed)
+
+    def config(self, source_size: int, target_size: int) -> TransformerConfig:
+        """Sizes the model.
+
+        Args:
+            source_size: of the English vocabulary.
+            target_size: of the Chinese one.
+
+        Returns:
+            The config: d_model 128, 4 heads, 2 + 2 layers, d_ff 512, output matrix tied to the target's table.
+
+        Source:
+            Chapter 11.
+        """
+        return TransformerConfig(
+            source_size, target_size, 128, 4, 2, 2, 512, max_len=128, dropout=self.dropout, tie_embeddings="output"
+        )
+
+
+def train_translator(
+    out: Path, *, tatoeba: Path | None, seeds: Sequence[int] = (0,), epochs: int | None = None, resume: bool = False
+) -> int:
+    """Trains one translator a seed, and writes the middle one by BLEU and a card about all.
+
+    Each seed's weights stand in `NAME.seedN.safetensors` beside the result and its training state in `NAME.seedN.state`, so
+    that seeds may be trained one by one, or at once in several processes, and a later call gathers them.
+
+    Args:
+        out: of the weights; the card takes the same name with .json.
+        tatoeba: the ManyThings file or archive; without it the grammar alone is learned.
+        seeds: each trained by itself.
+        epochs: those of the recipe when None.
+        resume: go on from state files, and take seeds that are finished as they are.
+
+    Returns:
+        Exit status: 0, or 130 after Ctrl-C (a later call with resume goes on).
+
+    Raises:
+        CheckpointError: a file cannot be written, or a state belongs to another training.
+        OSError, ValueError: the sentences cannot be read.
+
+    Source:
+        Paper 5; chapter 11.
+    """
+    torch.set_num_threads(1)  # the fastest for so small a model, and sums come in one order
+    recipe = TranslatorRecipe() if epochs is None else replace(TranslatorRecipe(), epochs=epochs)
+    corpus = translator_corpus(tatoeba, recipe.grammar)
+    files = {}
+    for seed in seeds:
+        files[seed] = train_seed(out, corpus, replace(recipe, seed=seed), resume)
+        if files[seed] is None:
+            return 130
+    if not Processes.now().first:
+        return 0
+    results = {seed: read_checkpoint(path).metadata["result"] for seed, path in files.items()}
+    ranked = sorted(results, key=lambda seed: headline(results[seed]["figures"])["bleu"])
+    chosen = ranked[(len(ranked) - 1) // 2]
+    write_atomically(out, files[chosen].read_bytes())
+    card = make_card(out, corpus, results, chosen, tatoeba is not None)
+    write_atomically(out.with_suffix(".json"), (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
+    print(table({"trained": card["trained"], "untrained": card["untrained"]}))
+    print(f"\nwrote {out} ({out.stat().st_size:,} bytes) and {out.with_suffix('.json')}")
+    return 0
+
+
+def train_seed(out: Path, corpus: TranslatorCorpus, recipe: TranslatorRecipe, resume: bool) -> Path | None:
+    """Trains and measures one seed, and writes its weights with what was measured.
+
+    Args:
+        out: of the shipped weights; this seed's file stands beside it.
+        corpus: pairs to learn from and to be measured on.
+        recipe: of this seed.
+        resume: go on where a state file stopped.
+
+    Returns:
+        The seed's file, or None when Ctrl-C ended the training.
+
+    Raises:
+        CheckpointError: a file cannot be written, or a state belongs to another training.
+
+    Source:
+        Paper 5; chapter 11.
+    """
+    path = out.with_suffix(f".seed{recipe.seed}.safetensors")
+    if resume and path.exists() and read_checkpoint(path).metadata.get("recipe") == asdict(recipe):
+        return path
+    source, target = build_tokenizers(corpus.train)
+    model = new_model(recipe.config(len(source.vocabulary), len(target.vocabulary)), recipe.seed)
+    train_examples, valid_examples = (examples_of(pairs, source, target) for pairs in (corpus.train, corpus.valid))
+    print(f"translator, seed {recipe.seed}: {len(train_examples):,} pairs, {recipe.epochs} epochs", file=sys.stderr)
+    state = path.with_suffix(".state")
+    start, resumed = time.process_time(), resume and state.exists()
+    history = train(model, train_examples, valid_examples, recipe.options(), state=state, resume=resumed)
+    if history.interrupted:
+        return None
+    seconds = None if resumed else round(time.process_time() - start, 1)
+    translator = Translator(model, source, target)
+    translator.save(path)  # what is measured is what is in the file, in float16
+    figures = measure_translator(read_translator(path), corpus.test, corpus.grammar_test)
+    result = {"history": history.to_json(), "cpu_seconds": seconds, "figures": figures, "torch": torch.__version__}
+    translator.save(path, recipe=asdict(recipe), result=result)
+    return path
+
+
+def make_card(
+    path: Path, corpus: TranslatorCorpus, results: dict[int, dict[str, Any]], seed: int, real: bool
+) -> dict[str, Any]:
+    """Gathers what there is to say about the written model.
+
+    Args:
+        path: of the weights.
+        corpus: what it learned from.
+        results: {seed: history, cpu_seconds, figures} of every model trained.
+        seed: of the written one.
+        real: whether Tatoeba was among the sentences.
+
+    Returns:
+        The card, ready for JSON.
+
+    Source:
+        Model cards (Mitchell et al. 2019); chapter 11.
+    """
+    translator, chosen = read_translator(path), results[seed]
+    control = untrained_control(translator, seed)
+    records = chosen["history"]["records"]
+    headlines = {number: headline(result["figures"]) for number, result in results.items()}
+    sizes = {name: len(getattr(corpus, name)) for name in ("train", "valid", "test", "grammar_test")}
+    return {
+        "name": "translator",
+        "what": "English to Chinese, word by character: an encoder-decoder of 2 + 2 layers.",
+        "file": path.name,
+        "bytes": path.stat().st_size,
+        "parameters": sum(weight.numel() for weight in translator.model.parameters()),
+        "config": translator.model.config.to_dict(),
+        "vocabulary": {"english": len(translator.source.vocabulary), "chinese": len(translator.target.vocabulary)},
+        "data": {"tatoeba": real, "pairs": sizes, "dropped": corpus.dropped},
+        "licence": "Weights: CC BY 2.0 FR, as the sentences of Tatoeba (see NOTICE)." if real else "Weights: MIT.",
+        "command": "python -m transformer_lab train translator" + " --tatoeba cmn.txt" * real + f" --seed {seed}",
+        "recipe": read_checkpoint(path).metadata["recipe"],
+        "steps": records[-1]["step"],
+        "best_epoch": chosen["history"]["best_epoch"],
+        "target_tokens": sum(record["tokens"] for record in records),
+        "cpu_seconds": chosen["cpu_seconds"],
+        "torch": chosen["torch"],
+        "loss_by_epoch": [[round(r["train_loss"], 3), r["valid_loss"] and round(r["valid_loss"], 3)] for r in records],
+        "chosen": f"seed {seed}, the middle one of {len(results)} by BLEU",
+        "seeds": {str(number): figures for number, figures in headlines.items()},
+        "min_median_max": {
+            name: [round(f(h[name] for h in headlines.values()), 4) for f in (min, median, max)] for name in headlines[seed]
+        },
+        "trained": chosen["figures"],
+        "untrained": measure_translator(control, corpus.test, corpus.grammar_test),
+        "limits": LIMITS,
+    }
+
+
+def headline(figures: dict[str, Any]) -> dict[str, float]:
+    """Picks the figures that are compared across seeds.
+
+    Args:
+        figures: from `measure_translator`.
+
+    Returns:
+        {name: figure}.
+
+    Source:
+        Ours; chapter 11.
+    """
+    real = figures["tatoeba"] or figures["grammar"]
+    last = figures["alignment"]["predicted"]["layers"][-1]["mean"]
+    return {
+        "bleu": real["beam"]["bleu"],
+        "bleu_greedy": real["greedy"]["bleu"],
+        "chrf": real["beam"]["chrf"],
+        "exact": real["beam"]["exact"],
+        "grammar_exact": figures["grammar"]["beam"]["exact"],
+        "article_right": figures["article_right"],
+        "alignment_argmax": last["argmax"],
+        "alignment_mass": last["mass"],
+    }
+
+
+def evaluate_translator(path: Path | None, *, tatoeba: Path | None) -> int:
+    """Measures a translator again and compares every figure with its card.
+
+    Args:
+        path: of the weights, with the card beside it; those of the package when None.
+        tatoeba: the ManyThings file or archive; without it the figures on its sentences are left out.
+
+    Returns:
+        Exit status: 0 when all figures are near the card's, else 1.
+
+    Raises:
+        CheckpointError: the weights or the card cannot be read.
+        OSError, ValueError: the sentences cannot be read.
+
+    Source:
+        Ours; chapter 11.
+    """
+    path = Path(__file__).parent.parent / "pretrained" / "translator.safetensors" if path is None else path
+    card = read_card(path.with_suffix(".json"))
+    corpus = translator_corpus(tatoeba, card["recipe"]["grammar"])
+    figures = measure_translator(read_translator(path), corpus.test, corpus.grammar_test)
+    expected = dict(card["trained"])
+    if tatoeba is None and card["data"]["tatoeba"]:
+        print("without --tatoeba FILE the figures on Tatoeba's sentences are not taken", file=sys.stderr)
+        del figures["tatoeba"], expected["tatoeba"]
+    print(table({"measured": figures, "card": expected, "untrained": card["untrained"]}))
+    wrong = [line for name in expected for line in differences(expected[name], figures[name], TOLERANCE / 100, name)]
+    for line in wrong:
+        print(f"differs: {line}")
+    print(f"{'NOT as' if wrong else 'as'} in {path.with_suffix('.json').name}")
+    return 1 if wrong else 0
