@@ -272,6 +272,7 @@ def start_training(path, every=60.0, resume=False):
     return process
 
 
+@pytest.mark.slow
 def test_a_real_ctrl_c(tmp_path):
     path = tmp_path / "state.safetensors"
     process = start_training(path)

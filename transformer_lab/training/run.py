@@ -101,7 +101,7 @@ class Run:
         """
         while not self.stopped_by:
             yield self.place.epoch
-            if self.place.update == self.updates_of_epoch:
+            if self.place.update >= self.updates_of_epoch:
                 self._end_epoch()
 
     def updates(self, epoch: int) -> Iterator[tuple[list[Batch], int]]:
