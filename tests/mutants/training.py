@@ -57,7 +57,7 @@ LOSSES = [
     Mutant("rate grows with the width", SCHEDULE, "d_model**-0.5", "d_model**0.5", "a lost minus"),
     Mutant("step 0 has a rate", SCHEDULE, "check_positive(step=step, d_model", "step = max(step, 1)\n    check_positive(d_model",
            "the first step is 0 elsewhere"),
-    Mutant("target not shifted", BATCHES, "tgt_in = _padded([(BOS, *example.tgt[:-1]) for", "tgt_in = _padded([example.tgt for",
+    Mutant("target not shifted", BATCHES, "tgt_in = pad_rows([(BOS, *example.tgt[:-1]) for", "tgt_in = pad_rows([example.tgt for",
            "the model copies what it is to predict", "jadore801120/attention-is-all-you-need-pytorch#41"),
 ]  # fmt: skip
 
