@@ -37,7 +37,7 @@ FLOOR_OF = {module: floor for floor, modules in FLOORS.items() for module in mod
 OTHERS = {
     "sealed": {"safetensors"},
     "checkpoint": {"safetensors"},
-    "training": {"tqdm"},
+    "training": {"sacrebleu", "tqdm"},
     "plots": {"matplotlib", "seaborn", "numpy"},
     "show": {"IPython"},
     "widgets": {"ipywidgets", "IPython"},
