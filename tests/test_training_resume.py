@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 
 from transformer_lab.checkpoint import CheckpointError, save_model
 from transformer_lab.training import keeper
+from transformer_lab.training.batches import Example
 from transformer_lab.training.interrupt import ctrl_c_as_wish
 from transformer_lab.training.loop import train
 
@@ -106,6 +107,7 @@ def test_float16_keeps_its_scale(tmp_path):
         ({}, {"model": new_model(dtype=torch.float32)}, "weights: sha256 of names and shapes"),
         ({}, {"examples": TRAIN[:-1]}, "training examples: number was 31, is 30"),
         ({}, {"examples": TRAIN[::-1]}, "training examples: sha256 was [0-9a-f]{12}…, is [0-9a-f]{12}…"),
+        ({}, {"examples": [Example(TRAIN[0].tgt, TRAIN[0].src), *TRAIN[1:]]}, "training examples: sha256 was"),
         ({}, {"valid": VALID[:-1]}, "validation examples: number was 11, is 10"),
     ],
 )
