@@ -5,9 +5,8 @@ Floor 4b. No figure of the card is typed by hand; all are taken from the very fi
 
 import json
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -15,15 +14,13 @@ from typing import Any
 import torch
 
 from ..atomic import write_atomically
-from ..checkpoint import read_checkpoint
-from ..config import TransformerConfig
+from ..checkpoint import CheckpointError, read_checkpoint
 from .distributed import Processes
 from .figures import differences, table
-from .loop import train
-from .options import TrainingOptions
-from .translation import Translator, read_translator
-from .translator_data import TranslatorCorpus, build_tokenizers, examples_of, translator_corpus
-from .translator_measures import measure_translator, new_model, untrained_control
+from .translation import read_translator
+from .translator_data import TranslatorCorpus, translator_corpus
+from .translator_measures import check_scores, measure_translator, untrained_control
+from .translator_seed import TranslatorRecipe, seed_file, train_seed
 from .world_card import read_card
 
 TOLERANCE = 0.5  # BLEU points and the like that a figure may move on another processor; shares may move by a hundredth of it
@@ -38,67 +35,21 @@ LIMITS = (
 )
 
 
-@dataclass(frozen=True)
-class TranslatorRecipe:
-    """Everything that decides how a translator comes out, besides the sentences of Tatoeba.
-
-    Args:
-        seed: of the first weights, the order of batches and dropout.
-        grammar: pairs of the grammar to train on.
-        epochs: passes over all pairs.
-        dropout: as in the paper.
-        warmup: steps in which the learning rate rises.
-        factor: multiplies the paper's learning rate.
-        ema: share of themselves that the averaged weights keep at every step.
-
-    Source:
-        Paper 5; chapter 11.
-    """
-
-    seed: int = 0
-    grammar: int = 8_000
-    epochs: int = 42
-    dropout: float = 0.1
-    warmup: int = 800
-    factor: float = 0.8
-    ema: float = 0.999
-
-    def options(self) -> TrainingOptions:
-        """Gives the loop its options.
-
-        Returns:
-            The options.
-
-        Source:
-            Chapter 10.
-        """
-        return TrainingOptions(epochs=self.epochs, warmup=self.warmup, factor=self.factor, ema=self.ema, seed=self.seed)
-
-    def config(self, source_size: int, target_size: int) -> TransformerConfig:
-        """Sizes the model.
-
-        Args:
-            source_size: of the English vocabulary.
-            target_size: of the Chinese one.
-
-        Returns:
-            The config: d_model 128, 4 heads, 2 + 2 layers, d_ff 512, output matrix tied to the target's table.
-
-        Source:
-            Chapter 11.
-        """
-        return TransformerConfig(
-            source_size, target_size, 128, 4, 2, 2, 512, max_len=128, dropout=self.dropout, tie_embeddings="output"
-        )
-
-
 def train_translator(
-    out: Path, *, tatoeba: Path | None, seeds: Sequence[int] = (0,), epochs: int | None = None, resume: bool = False
+    out: Path,
+    *,
+    tatoeba: Path | None,
+    seeds: Sequence[int] = (0,),
+    epochs: int | None = None,
+    resume: bool = False,
+    log_dir: Path | None = None,
+    device: torch.device | str = "cpu",
 ) -> int:
     """Trains one translator a seed, and writes the middle one by BLEU and a card about all.
 
     Each seed's weights stand in `NAME.seedN.safetensors` beside the result and its training state in `NAME.seedN.state`, so
-    that seeds may be trained one by one, or at once in several processes, and a later call gathers them.
+    that seeds may be trained one by one, or at once in several processes, and a later call gathers them. Processes that
+    `process_group` has joined share every batch; the first one measures and writes.
 
     Args:
         out: of the weights; the card takes the same name with .json.
@@ -106,23 +57,33 @@ def train_translator(
         seeds: each trained by itself.
         epochs: those of the recipe when None.
         resume: go on from state files, and take seeds that are finished as they are.
+        log_dir: folder for TensorBoard's curves, one folder in it for each seed.
+        device: of the training. What is written is measured on the CPU.
 
     Returns:
         Exit status: 0, or 130 after Ctrl-C (a later call with resume goes on).
 
     Raises:
-        CheckpointError: a file cannot be written, or a state belongs to another training.
+        CheckpointError: a file cannot be written, or a state belongs to another training, or is there and resume is False.
+        ModuleNotFoundError: sacrebleu is not installed, or log_dir is given and TensorBoard is not.
         OSError, ValueError: the sentences cannot be read.
 
     Source:
         Paper 5; chapter 11.
     """
+    check_scores()  # before the hours, not after them
+    for state in [] if resume else [seed_file(out, seed).with_suffix(".state") for seed in seeds]:
+        if state.exists():
+            raise CheckpointError(
+                f"{state}: holds a training already; go on with --resume (resume=True), or delete it to begin anew"
+            )
     torch.set_num_threads(1)  # the fastest for so small a model, and sums come in one order
     recipe = TranslatorRecipe() if epochs is None else replace(TranslatorRecipe(), epochs=epochs)
     corpus = translator_corpus(tatoeba, recipe.grammar)
     files = {}
     for seed in seeds:
-        files[seed] = train_seed(out, corpus, replace(recipe, seed=seed), resume)
+        log = None if log_dir is None else log_dir / f"seed{seed}"
+        files[seed] = train_seed(out, corpus, replace(recipe, seed=seed), resume, log, device)
         if files[seed] is None:
             return 130
     if not Processes.now().first:
@@ -136,45 +97,6 @@ def train_translator(
     print(table({"trained": card["trained"], "untrained": card["untrained"]}))
     print(f"\nwrote {out} ({out.stat().st_size:,} bytes) and {out.with_suffix('.json')}")
     return 0
-
-
-def train_seed(out: Path, corpus: TranslatorCorpus, recipe: TranslatorRecipe, resume: bool) -> Path | None:
-    """Trains and measures one seed, and writes its weights with what was measured.
-
-    Args:
-        out: of the shipped weights; this seed's file stands beside it.
-        corpus: pairs to learn from and to be measured on.
-        recipe: of this seed.
-        resume: go on where a state file stopped.
-
-    Returns:
-        The seed's file, or None when Ctrl-C ended the training.
-
-    Raises:
-        CheckpointError: a file cannot be written, or a state belongs to another training.
-
-    Source:
-        Paper 5; chapter 11.
-    """
-    path = out.with_suffix(f".seed{recipe.seed}.safetensors")
-    if resume and path.exists() and read_checkpoint(path).metadata.get("recipe") == asdict(recipe):
-        return path
-    source, target = build_tokenizers(corpus.train)
-    model = new_model(recipe.config(len(source.vocabulary), len(target.vocabulary)), recipe.seed)
-    train_examples, valid_examples = (examples_of(pairs, source, target) for pairs in (corpus.train, corpus.valid))
-    print(f"translator, seed {recipe.seed}: {len(train_examples):,} pairs, {recipe.epochs} epochs", file=sys.stderr)
-    state = path.with_suffix(".state")
-    start, resumed = time.process_time(), resume and state.exists()
-    history = train(model, train_examples, valid_examples, recipe.options(), state=state, resume=resumed)
-    if history.interrupted:
-        return None
-    seconds = None if resumed else round(time.process_time() - start, 1)
-    translator = Translator(model, source, target)
-    translator.save(path)  # what is measured is what is in the file, in float16
-    figures = measure_translator(read_translator(path), corpus.test, corpus.grammar_test)
-    result = {"history": history.to_json(), "cpu_seconds": seconds, "figures": figures, "torch": torch.__version__}
-    translator.save(path, recipe=asdict(recipe), result=result)
-    return path
 
 
 def make_card(

@@ -137,6 +137,18 @@ def new_model(config: Any, seed: int) -> Transformer:
         return Transformer(config).eval()
 
 
+def check_scores() -> None:
+    """Sees that scores can be taken, so that a long training does not end without.
+
+    Raises:
+        ModuleNotFoundError: sacrebleu is not installed.
+
+    Source:
+        Ours; chapter 11.
+    """
+    _metrics()
+
+
 def _unified(chinese: str) -> str:
     return CharacterTokenizer.join(CharacterTokenizer.split(chinese))
 
