@@ -76,6 +76,14 @@ def test_limits_may_change_and_a_training_at_its_end_stays_there(whole, tmp_path
     assert_same(weights_of(model), whole[0])
 
 
+def test_a_look_in_mid_epoch_leaves_no_trace_in_the_state(tmp_path):
+    path = tmp_path / "state.safetensors"
+    _, history = trained(replace(HARD, steps=2), model=dropping(), valid=VALID, state=path)
+    assert history.best_epoch == 1 and history.records[-1].valid_loss
+    assert not [name for name in load_file(path) if name.startswith("best.")]
+    assert b'"best_epoch": null' in bytes(load_file(path)["place"].tolist())
+
+
 def test_minutes_count_those_before_the_resume(tmp_path):
     path = tmp_path / "state.safetensors"
     trained(replace(EXACT, steps=5), state=path)
@@ -207,7 +215,10 @@ def interrupt_at(model, step):
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_finishes_the_step_and_loses_nothing(whole, call, tmp_path):
     path, before = tmp_path / "state.safetensors", signal.getsignal(signal.SIGINT)
-    model, history = trained(HARD, model=interrupt_at(dropping(), call), valid=VALID, state=path)
+    try:
+        model, history = trained(HARD, model=interrupt_at(dropping(), call), valid=VALID, state=path)
+    except KeyboardInterrupt:
+        pytest.fail("Ctrl-C broke off the step under way")
     assert history.interrupted and history.to_json()["stopped_by"] == "interrupt"
     assert signal.getsignal(signal.SIGINT) is before
     assert (history.best_epoch is None) == (len(history.records) == 0)
