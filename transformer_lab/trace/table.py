@@ -4,8 +4,10 @@ Floor 5: standard library only.
 """
 
 import html
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,12 @@ class TraceRow:
 class ShapeTrace:
     """The steps of one forward pass; prints as a table, in text, HTML and Markdown.
 
+    ``trace.outline().folded()`` is the table of a whole model that fits on a page.
+
     Args:
         rows: the steps in order.
         sizes: the named sizes, such as {"B": 1, "S": 6}.
+        outline: the same pass in fewer steps, one per part of a layer.
 
     Source:
         Article, "Dimension map"; chapters 02 and 08.
@@ -45,9 +50,10 @@ class ShapeTrace:
 
     HEADER = ("step", "input", "output", "named", "parameters", "where")
 
-    def __init__(self, rows: list[TraceRow], sizes: dict[str, int]) -> None:
+    def __init__(self, rows: list[TraceRow], sizes: dict[str, int], outline: list[TraceRow] | None = None) -> None:
         self.rows = rows
         self.sizes = sizes
+        self._outline = rows if outline is None else outline
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -59,6 +65,28 @@ class ShapeTrace:
     def parameters(self) -> int:
         """Number of parameters of all steps together."""
         return sum(row.parameters for row in self.rows)
+
+    def outline(self) -> "ShapeTrace":
+        """Keeps one row per part of a layer: embedding, positions, attention, Add & Norm, feed-forward, output.
+
+        Returns:
+            The shorter table, of the same parameters.
+
+        Source:
+            Article, "Dimension map"; chapter 08.
+        """
+        return ShapeTrace(self._outline, self.sizes)
+
+    def folded(self) -> "ShapeTrace":
+        """Puts one row in place of all layers that repeat the first one of their stack, as in "repeat × N".
+
+        Returns:
+            The shorter table, of the same parameters.
+
+        Source:
+            Article, "Dimension map"; chapter 08.
+        """
+        return ShapeTrace(_fold(self.rows), self.sizes, _fold(self._outline))
 
     def _cells(self) -> list[tuple[str, ...]]:
         table = [self.HEADER]
@@ -117,3 +145,40 @@ def brackets(shape: tuple) -> str:
         Chapter 08.
     """
     return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def _fold(rows: list[TraceRow]) -> list[TraceRow]:
+    blocks = [(layer, list(block)) for layer, block in groupby(rows, key=_layer)]
+    folded: list[TraceRow] = []
+    while blocks:
+        (stack, first), block = blocks.pop(0)
+        folded += block
+        last, pattern = first, [_within_layer(row) for row in block]
+        while stack and blocks and blocks[0][0] == (stack, last + 1):
+            if [_within_layer(row) for row in blocks[0][1]] != pattern:
+                break
+            blocks.pop(0)
+            last += 1
+        if count := last - first:
+            folded.append(
+                replace(
+                    block[-1],
+                    path=f"{stack}{last}" if count == 1 else f"{stack}{first + 1} … {last}",
+                    operation="the same" if count == 1 else f"{count} × the same",
+                    inputs=block[0].inputs,
+                    parameters=count * sum(row.parameters for row in block),
+                )
+            )
+    return folded
+
+
+def _layer(row: TraceRow) -> tuple[str, int]:
+    """The stack that a row belongs to and the number of its layer in it; ("", 0) outside stacks."""
+    found = re.match(r"((?:[^.]+\.)*?)(\d+)(?:\.|$)", row.path)
+    return (found[1], int(found[2])) if found else ("", 0)
+
+
+def _within_layer(row: TraceRow) -> TraceRow:
+    """The row as every layer of its stack has it."""
+    stack, number = _layer(row)
+    return replace(row, path=row.path.removeprefix(f"{stack}{number}"))
