@@ -27,7 +27,8 @@ FLOORS = {
     "4c pretrained": {"pretrained"},
     "5 eyes": {"element", "trace", "plots", "show", "diagrams"},
     "6 hands": {"explorers", "quiz", "widgets", "checks", "labs"},
-    "7 door": {"__main__"},
+    "7a commands": {"commands"},
+    "7b door": {"__main__"},
 }
 EYES = "5 eyes"  # look at models from outside: they may import floor 0 only
 ORDER = list(FLOORS)
@@ -38,6 +39,7 @@ OTHERS = {
     "sealed": {"safetensors"},
     "checkpoint": {"safetensors"},
     "training": {"sacrebleu", "tqdm"},
+    "commands": {"tqdm"},
     "plots": {"matplotlib", "seaborn", "numpy"},
     "show": {"IPython"},
     "widgets": {"ipywidgets", "IPython"},
