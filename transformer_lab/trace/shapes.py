@@ -80,7 +80,7 @@ class _Call:
 
     path: str
     leaf: bool
-    own: list[nn.Parameter]  # parameters that it holds itself, until a step of it has been noted
+    own: list[nn.Parameter]  # what it holds itself; counted at its first step
     first_row: int
     first_line: int
     computes: bool = False
@@ -107,7 +107,7 @@ class _Watcher(TorchFunctionMode):
             row = self.row(call.path if call else "", f"{caller}: {step}" if caller else step, args, result, parameters)
             self.rows.append(row)
             if call:
-                call.computes, call.own = True, []
+                call.computes = True
             else:
                 self.outline.append(row)
         return result
