@@ -1,30 +1,19 @@
-"""Pictures of tensors: attention maps, masks.
+"""Attention maps and masks.
 
-Floor 5: torch, matplotlib and seaborn. Every function draws on the given Axes and returns them; none shows a figure or
-changes a global style. Tokens are drawn as typed: dollar signs are no mathematics, Chinese has its glyphs.
+Floor 5: torch, matplotlib and seaborn.
 """
 
 from collections.abc import Sequence
-from importlib.resources import as_file, files
 
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 import torch
-from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
-from matplotlib.ft2font import FT2Font
 from torch import Tensor
 
-INK, BLUE, ORANGE, GREY = "#1a1a1a", "#0b5fa5", "#d55e00", "#8c8c8c"  # told apart by every kind of colour vision
-LONGEST_LABEL = 24
-VISIBLE = {"": "∅", " ": "␣", "\n": "↵", "\t": "⇥"}
-
-with as_file(files("transformer_lab") / "fonts" / "TransformerLabCJK-Regular.otf") as _path:
-    font_manager.fontManager.addfont(_path)
-    _FAMILIES = ["DejaVu Sans", FT2Font(str(_path)).family_name]
-    _FONTS = [FT2Font(font_manager.findfont("DejaVu Sans")), FT2Font(str(_path))]
+from .style import BLUE, FAMILIES, INK, label, write_title
 
 
 def plot_attention(
@@ -73,7 +62,7 @@ def plot_attention(
     _label_cells(ax, query_tokens, key_tokens)
     ax.set_xlabel("key (looked at)")
     ax.set_ylabel("query (looking)")
-    _title(ax, title)
+    write_title(ax, title)
     return ax
 
 
@@ -172,46 +161,14 @@ def plot_mask(
     _label_cells(ax, query_tokens, key_tokens)
     ax.set_xlabel("key")
     ax.set_ylabel("query")
-    _title(ax, title)
+    write_title(ax, title)
     return ax
-
-
-def label(token: str) -> str:
-    """Makes a token fit to stand in a picture: short, visible, and drawable.
-
-    Args:
-        token: any text.
-
-    Returns:
-        The token as typed where that can be drawn; blanks as signs, glyphs that no font here has as U+ codes, the end of
-        a very long token as an ellipsis.
-
-    Source:
-        Ours; chapter 02.
-    """
-    token = VISIBLE.get(token, token)
-    if len(token) > LONGEST_LABEL:
-        token = token[: LONGEST_LABEL - 1] + "…"
-    return _drawable(token)
 
 
 def _room(tokens: Sequence[str]) -> float:
     """Inches that long labels need beyond what every figure leaves for labels."""
     widths = [sum(2 if ord(c) >= 0x2E80 else 1 for c in label(token)) for token in tokens]  # Chinese is twice as wide
     return 0.09 * max(0, max(widths, default=0) - 8)
-
-
-def _drawable(text: str) -> str:
-    return "".join(c if _is_drawable(c) else VISIBLE.get(c, f"U+{ord(c):04X}") for c in text)
-
-
-def _title(ax: Axes, text: str) -> None:
-    text = "\n".join(map(_drawable, text.split("\n")))
-    ax.set_title(text, fontsize=10, parse_math=False, fontfamily=_FAMILIES)
-
-
-def _is_drawable(character: str) -> bool:
-    return character.isprintable() and any(font.get_char_index(ord(character)) for font in _FONTS)
 
 
 def _matrix(values: Tensor, query_tokens: Sequence[str], key_tokens: Sequence[str]) -> np.ndarray:
@@ -228,7 +185,7 @@ def _matrix(values: Tensor, query_tokens: Sequence[str], key_tokens: Sequence[st
 
 def _label_cells(ax: Axes, query_tokens: Sequence[str], key_tokens: Sequence[str]) -> None:
     """Puts one label at the centre of each row and column; equal words keep their own cells."""
-    style = {"parse_math": False, "fontfamily": _FAMILIES, "color": INK}
+    style = {"parse_math": False, "fontfamily": FAMILIES, "color": INK}
     ax.set_xticks([i + 0.5 for i in range(len(key_tokens))], [label(t) for t in key_tokens], rotation=45, ha="right", **style)
     ax.set_yticks([i + 0.5 for i in range(len(query_tokens))], [label(t) for t in query_tokens], rotation=0, **style)
     for tick in ax.get_xticklabels():
