@@ -118,7 +118,9 @@ def test_norms_are_those_of_a_backward_pass(training):
 def test_gradients_enter_the_encoder_through_keys_and_values_only():
     model, batch = model_of(), batch_of()
     whole = gradient_norms(model, batch)
-    without = {cut: gradient_norms(model, batch, cut=cut) for cut in (("query",), ("key",), ("value",), ("key", "value"))}
+    without = {
+        cut: gradient_norms(model, batch, cut=cut) for cut in (("query",), ("key",), ("value",), ("key", "value"))
+    }
     assert all(norm > 0 for name, norm in encoder_weights(whole).items() if not name.endswith("W_k.bias"))
     assert set(encoder_weights(without["key", "value"]).values()) == {0.0}
     for cut in ("query", "key", "value"):
@@ -127,7 +129,10 @@ def test_gradients_enter_the_encoder_through_keys_and_values_only():
         assert left != encoder_weights(whole)
     # The last decoder layer's queries pass nothing to the encoder: what is below them in the decoder is not.
     last = model.config.num_decoder_layers - 1
-    assert without["query",][f"decoder.layers.{last}.cross_attn.W_k.weight"] == whole[f"decoder.layers.{last}.cross_attn.W_k.weight"]
+    assert (
+        without["query",][f"decoder.layers.{last}.cross_attn.W_k.weight"]
+        == whole[f"decoder.layers.{last}.cross_attn.W_k.weight"]
+    )
     assert without["key", "value"]["decoder.embedding.weight"] > 0
 
 
