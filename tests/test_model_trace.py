@@ -335,6 +335,11 @@ def test_a_layer_and_an_attention_with_caches_of_their_own():
     trace = trace_shapes(layer, x[:, :1], memory, cache=tuple(caches))
     assert [named(row) for row in trace if row.operation.endswith("softmax")] == ["[B, h, T, L]", "[B, h, T, S]"]
     assert trace.sizes["L"] == T + 1
+    caches[0].crop(0)  # what the fixed one holds is the source and no history
+    trace = trace_shapes(layer, x, memory, cache=tuple(caches))
+    assert [named(row) for row in trace if row.operation.endswith("softmax")] == ["[B, h, T, T]", "[B, h, T, S]"]
+    trace = trace_shapes(layer.cross_attn, x, memory, cache=caches[1])
+    assert trace.sizes == {"B": B, "T": T, "S": S, "d_model": d_model, "h": h, "d_k": d_model // h}
     caches[0].crop(4)
     trace = trace_shapes(layer.self_attn, x[:, :1], cache=caches[0], causal=True)
     assert [named(row) for row in trace if row.operation.endswith("softmax")] == ["[B, h, T, L]"]
@@ -349,6 +354,10 @@ def test_a_function_that_is_given_a_model_shows_its_steps():
     def scores(model, tgt, memory, cache):
         return model.output(model.decode(tgt, memory, cache=cache))
 
+    def from_both(model, src, tgt, memory):
+        return model.decode(tgt, memory, src_mask=model.source_mask(src))
+
+    assert trace_shapes(from_both, model, sources(), targets(), memory).sizes.items() >= {"S": S, "T": T}.items()
     trace = trace_shapes(scores, model, tgt[:, 8:], memory, cache)
     assert trace.rows[-1].path == "output_linear" and trace.rows[-1].symbols == ("B", "T", "V_tgt")
     assert trace.sizes["L"] == 9 and not any(module._forward_hooks for module in model.modules())

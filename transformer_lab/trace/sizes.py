@@ -106,9 +106,9 @@ def _sizes_of_inputs(call: Callable, inputs: tuple, options: dict[str, Any]) -> 
     tensors = {n: x if x.is_floating_point() else x.unsqueeze(-1) for n, x in tensors.items()}  # ids as [B, S, 1]
     if not tensors:
         return {}
-    source = next((n for n in ("memory", "src") if n in tensors), list(tensors)[-1])
-    target = next((n for n in tensors if n != source), source)
-    two_sided = target != source and source in ("memory", "src")
+    source = next((n for n in ("src", "memory") if n in tensors), list(tensors)[-1])
+    target = "tgt" if "tgt" in tensors else next((n for n in tensors if n != source), source)
+    two_sided = target != source and source in ("src", "memory")
     first, last = tensors[target], tensors[source]
     T, S = first.shape[-2], last.shape[-2]
     held = next((x.length for _, x in arguments if _is_growing_cache(x) and x.length), 0)
