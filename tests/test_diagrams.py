@@ -13,7 +13,11 @@ from transformer_lab.diagrams import Canvas, Diagram, style
 
 STATIC = Path(__file__).resolve().parent.parent / "book" / "_static"
 SVG = "{http://www.w3.org/2000/svg}"
-DRAWINGS = {"architecture": diagrams.architecture, "self_attention": diagrams.self_attention}
+DRAWINGS = {
+    "architecture": diagrams.architecture,
+    "self_attention": diagrams.self_attention,
+    "multi_head": diagrams.multi_head,
+}
 
 
 @pytest.fixture(params=DRAWINGS)

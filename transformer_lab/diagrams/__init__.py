@@ -8,3 +8,4 @@ from .style import Diagram as Diagram
 from .canvas import Canvas as Canvas
 from .architecture import architecture as architecture
 from .self_attention import self_attention as self_attention
+from .multi_head import multi_head as multi_head
