@@ -56,7 +56,8 @@ def plot_positional_encoding(
         extent=(-0.5, d_model - 0.5, start + length - 0.5, start - 0.5),
     )
     if colorbar:
-        ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.8, label="value")
+        ticks = (-vmax, -vmax / 2, 0, vmax / 2, vmax)  # few enough for a narrow figure
+        ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.8, label="value", ticks=ticks)
     ax.set_xlabel("dimension")
     ax.set_ylabel("position")
     write_title(ax, title)
@@ -90,7 +91,7 @@ def plot_encoding_curves(
     if missing := [d for d in dimensions if not 0 <= d < d_model]:
         raise ValueError(f"dimensions must lie between 0 and {d_model - 1}, got {missing[0]}")
     if ax is None:
-        _, ax = plt.subplots(figsize=(5, 3), layout="constrained")
+        _, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
     columns = table.detach().to("cpu").float().numpy()
     for dimension, (colour, stroke) in zip(dimensions, LINES, strict=False):
         ax.plot(
@@ -98,7 +99,7 @@ def plot_encoding_curves(
         )
     ax.set_xlabel("position")
     ax.set_ylabel("value")
-    ax.legend(loc="upper right", fontsize=8)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2, fontsize=8)  # below: curves fill the axes
     write_title(ax, title)
     return ax
 
