@@ -17,6 +17,7 @@ DRAWINGS = {
     "architecture": diagrams.architecture,
     "self_attention": diagrams.self_attention,
     "multi_head": diagrams.multi_head,
+    "encoder_layer": diagrams.encoder_layer,
 }
 
 

@@ -9,3 +9,4 @@ from .canvas import Canvas as Canvas
 from .architecture import architecture as architecture
 from .self_attention import self_attention as self_attention
 from .multi_head import multi_head as multi_head
+from .encoder_layer import encoder_layer as encoder_layer
