@@ -130,7 +130,7 @@ def make_card(
         "parameters": sum(weight.numel() for weight in translator.model.parameters()),
         "config": translator.model.config.to_dict(),
         "vocabulary": {"english": len(translator.source.vocabulary), "chinese": len(translator.target.vocabulary)},
-        "data": {"tatoeba": real, "pairs": sizes, "dropped": corpus.dropped},
+        "data": {"tatoeba": real, "pairs": sizes, "dropped": corpus.dropped, "left_out": corpus.left_out},
         "licence": "Weights: CC BY 2.0 FR, as the sentences of Tatoeba (see NOTICE)." if real else "Weights: MIT.",
         "command": "python -m transformer_lab train translator" + " --tatoeba cmn.txt" * real + f" --seed {seed}",
         "recipe": read_checkpoint(path).metadata["recipe"],
@@ -196,7 +196,8 @@ def evaluate_translator(path: Path | None, *, tatoeba: Path | None) -> int:
     """
     path = Path(__file__).parent.parent / "pretrained" / "translator.safetensors" if path is None else path
     card = read_card(path.with_suffix(".json"))
-    corpus = translator_corpus(tatoeba, card["recipe"]["grammar"])
+    left_out = card["data"]["left_out"] if tatoeba is None else ()
+    corpus = translator_corpus(tatoeba, card["recipe"]["grammar"], left_out=left_out)
     figures = measure_translator(read_translator(path), corpus.test, corpus.grammar_test)
     expected = dict(card["trained"])
     if tatoeba is None and card["data"]["tatoeba"]:

@@ -30,6 +30,7 @@ class TranslatorCorpus:
         test: of Tatoeba; empty where there is none.
         grammar_test: of the grammar, with alignments.
         dropped: {why: how many pairs were left out}.
+        left_out: which of the grammar's test sentences, by number, were left out because Tatoeba trains on them.
 
     Source:
         Ours; chapter 11.
@@ -40,14 +41,18 @@ class TranslatorCorpus:
     test: list[Pair]
     grammar_test: list[AlignedPair]
     dropped: dict[str, int]
+    left_out: list[int]
 
 
-def translator_corpus(tatoeba: str | os.PathLike | None, grammar: int) -> TranslatorCorpus:
+def translator_corpus(
+    tatoeba: str | os.PathLike | None, grammar: int, *, left_out: Sequence[int] = ()
+) -> TranslatorCorpus:
     """Gathers the pairs.
 
     Args:
         tatoeba: path of the ManyThings file or archive; None leaves Tatoeba out.
         grammar: number of the grammar's pairs to train on.
+        left_out: more test sentences of the grammar to leave out, by number: those that another corpus left out.
 
     Returns:
         The corpus; the same for every seed.
@@ -64,7 +69,8 @@ def translator_corpus(tatoeba: str | os.PathLike | None, grammar: int) -> Transl
     kept = [pair for pair in short if not is_held_out(pair.english)]
     written = grammar_pairs(GRAMMAR_TEST + grammar, seed=0)
     seen = {sentence_key(pair.english) for pair in kept}
-    grammar_test = [pair for pair in written[:GRAMMAR_TEST] if sentence_key(pair.english) not in seen]
+    known = [i for i, pair in enumerate(written[:GRAMMAR_TEST]) if i in left_out or sentence_key(pair.english) in seen]
+    grammar_test = [pair for i, pair in enumerate(written[:GRAMMAR_TEST]) if i not in known]
     tested = {sentence_key(pair.english) for pair in [*valid, *test, *grammar_test]}
     learned = [pair for pair in written[GRAMMAR_TEST:] if sentence_key(pair.english) not in tested]
     if not real:
@@ -80,6 +86,7 @@ def translator_corpus(tatoeba: str | os.PathLike | None, grammar: int) -> Transl
             "held out": len(short) - len(kept),
             "of the grammar, also tested": len(written) - GRAMMAR_TEST - len(learned) - (0 if real else VALID),
         },
+        left_out=known,
     )
 
 
