@@ -156,7 +156,8 @@ def test_readme_code_runs():
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
     assert (names["output"].shape, names["weights"].shape) == ((1, 6, 512), (1, 8, 6, 6))
-    assert type(names["trained"]) is type(names["control"])
+    assert type(names["world"]) is type(names["control"])
+    assert names["translation"] == "我给了她一本书"
 
 
 def test_pictures_are_up_to_date(capsys):
