@@ -108,7 +108,7 @@ class Translator:
         Args:
             texts: English sentences.
             num_beams: beams followed; 1 takes the likeliest token at every step.
-            max_new_tokens: most tokens to write for each; twice the source's and ten more when None.
+            max_new_tokens: most tokens to write for each; twice those of the longest sentence in its batch and ten more when None.
 
         Returns:
             An iterator of translations, in the order of the texts.
