@@ -156,7 +156,8 @@ def test_ids_of_its_own_choice_may_be_anything():
     with torch.no_grad():
         model.output_linear.bias[7] += 1.5
         model.output_linear.bias[3] -= 30
-    src = batch_of()
+    src = batch_of().masked_fill(batch_of() == 3, 9)
+    src[1, 3:] = 3
     ids = greedy_decode(model, src, max_new_tokens=7)
     assert (ids[:, 0] == 5).all()
     for row, found in zip(src, ids, strict=True):

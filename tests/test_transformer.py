@@ -554,3 +554,23 @@ def test_misuse_raises_the_documented_words_before_anything_is_computed(name):
 def test_without_positions_there_is_no_longest_sequence():
     model = model_of(position="none", max_len=3)
     assert model(sources(), targets(length=40)).shape == (B, 40, V)
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "learned"])
+def test_a_source_padded_on_the_left_is_refused(position):
+    model = model_of(position=position)
+    src = sources().clone()
+    src[1] = torch.tensor([0, 0, *range(3, 3 + src.shape[1] - 2)])
+    for act in (lambda: model.encode(src), lambda: model(src, targets())):
+        with pytest.raises(ValueError, match="row 1 of src begins with padding .pad_id 0.*must stand on the right"):
+            act()
+    mask = padding_mask(src, 0)
+    assert model.encode(src, mask).isfinite().all()  # the caller's own mask is the caller's own decision
+
+
+def test_without_positions_padding_may_stand_on_either_side():
+    model = model_of(position="none")
+    right = sources().clone()
+    right[:, -2:] = 0
+    left = right.roll(2, dims=1)
+    close(model.encode(left)[:, 2:], model.encode(right)[:, :-2], 1e-12)

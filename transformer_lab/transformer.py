@@ -156,11 +156,24 @@ class Transformer(nn.Module):
         Returns:
             Boolean [B, 1, 1, S], True = may attend, or None.
 
+        Raises:
+            ValueError: a row begins with padding, which would move its tokens to other positions.
+
         Source:
             Chapter 07.
         """
-        mask = padding_mask(src, self.config.pad_id)
-        return mask if values_are_unknown(src) or not mask.all() else None
+        mask = padding_mask(src, self.config.pad_id)  # [B, 1, 1, S]
+        if values_are_unknown(src):
+            return mask
+        if mask.all():
+            return None
+        late = ~mask[..., 0] & mask.any(dim=-1)  # [B, 1, 1]: begins with padding, and is not padding alone
+        if self.config.position != "none" and late.any():
+            raise ValueError(
+                f"row {int(late.flatten().nonzero()[0])} of src begins with padding (pad_id {self.config.pad_id}); positions count "
+                "from the left, so padding must stand on the right (give a src_mask of your own if this is what you mean)"
+            )
+        return mask
 
     def new_cache(self, memory: Tensor, *, src_mask: Tensor | None = None, capacity: int) -> DecoderCache:
         """Makes an empty cache for decoding one batch; the source's keys and values are computed here, once.
