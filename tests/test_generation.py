@@ -414,6 +414,17 @@ def test_top_p_draws_from_the_smallest_likeliest_set_and_nothing_else(top_p):
     assert p_value(counts[kept], 20_000 * right[kept] / right[kept].sum()) > 1e-4 or size == 1
 
 
+def test_limits_keep_exactly_the_likeliest():
+    """The short form of the two tests above: which tokens are drawn, not how often."""
+    model = lively(1)
+    ordered, place = probabilities(model, 2.0).sort(descending=True)
+    for k in (1, 2, 5):
+        assert set(draws(model, 2000, top_k=k, temperature=2.0).flatten().tolist()) == set(place[:k].tolist())
+    for n in (1, 2, 5):
+        top_p = (ordered[: n - 1].sum() + 0.4 * ordered[n - 1]).item()  # less than half of the last one's share is needed
+        assert set(draws(model, 2000, top_p=top_p, temperature=2.0).flatten().tolist()) == set(place[:n].tolist())
+
+
 def test_top_p_counts_within_top_k():
     model = lively(1)
     three = probabilities(model).topk(3)
