@@ -47,6 +47,7 @@ def clean_environment() -> dict[str, str]:
         "MPLCONFIGDIR": str(own / "matplotlib"),  # no style of the user's; the font list that the set-up prepared
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # a figure is an output, never a window
         "CUDA_VISIBLE_DEVICES": "",  # the book's numbers are those of a processor, also on a machine with a GPU
+        "OMP_NUM_THREADS": "1",  # small matrices: on a busy machine two threads mostly wait for each other
         "NO_COLOR": "1",
     }
 
