@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from transformer_lab import Decoder, Encoder, Transformer, TransformerConfig, atomic
+from transformer_lab.atomic import check_writable, write_atomically
 from transformer_lab.checkpoint import CheckpointError, load_model, load_weights, read_checkpoint, save_model
 from transformer_lab.sealed import MAX_HEADER
 
@@ -463,6 +464,20 @@ def test_a_link_is_followed_and_rights_are_the_usual_ones(tmp_path):
         os.umask(before)
     assert link.is_symlink()
     assert (tmp_path / "real" / "m.safetensors").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_place_that_cannot_be_written_is_named_as_it_was_given(tmp_path, monkeypatch):
+    path = tmp_path / "m.safetensors"
+    check_writable(path)
+    assert not list(tmp_path.iterdir())
+    path.write_bytes(b"old")
+    check_writable(path)
+    assert path.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 1
+    gone = tmp_path / "gone" / "m.safetensors"
+    for write in (check_writable, lambda path: write_atomically(path, b"new")):
+        with pytest.raises(FileNotFoundError) as refused:
+            write(gone)
+        assert refused.value.filename == str(gone)
 
 
 def test_leftovers_of_the_dead_go_and_files_of_the_living_stay(tmp_path):

@@ -268,6 +268,25 @@ def test_notes_on_a_file_name_lines_and_do_not_flood(run, tmp_path):
     assert notes[-1] == 'note: 3 more lines hold unknown words; --json lists them under "unknown"'
 
 
+@pytest.mark.parametrize(
+    ("text", "several"),
+    [
+        ("I love you. You love me.", True),
+        ('"Who are you?" I love you', True),
+        ("I love you! (You love me.)", True),
+        ("I love you.", False),
+        ("I love you... you love me", False),
+        ("Mr. I and Dr. You", False),
+        ("I am 3.5 Cats", False),
+    ],
+)
+def test_several_sentences_in_one_are_noticed(run, text, several):
+    status, out, err = run(text)
+    notes = [line for line in err.splitlines() if "several sentences" in line]
+    assert status == 0 and out.count("\n") == 1
+    assert notes == ["note: several sentences; the model has learned single ones, so give each by itself"] * several
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

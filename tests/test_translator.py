@@ -11,7 +11,7 @@ import torch
 from transformer_lab import Transformer, TransformerConfig
 from transformer_lab.checkpoint import CheckpointError, save_model
 from transformer_lab.generation import beam_search, greedy_decode
-from transformer_lab.pretrained import load_translator, translator_card
+from transformer_lab.pretrained import load_translator, load_world, translator_card
 from transformer_lab.training import translator_card as card_module
 from transformer_lab.training import translator_data
 from transformer_lab.training.figures import differences
@@ -110,6 +110,20 @@ def test_all_sentences_are_checked_before_the_first_is_translated():
         tiny().translate_all(["cat", "the cat", " "])
     with pytest.raises(ValueError, match="num_beams must be at least 1, got 0"):
         tiny().translate_all(["cat"], num_beams=0)
+
+
+def test_one_text_is_not_taken_for_many_letters():
+    translator = tiny()
+    with pytest.raises(TypeError, match="texts must be a list of sentences, got one string"):
+        translator.translate_all("cat")
+    with pytest.raises(
+        TypeError, match="source_tokens must be a list of tokens, as in a Translation, got the text 'the cat'"
+    ):
+        translator.attention("the cat", ("我", "<eos>"))
+    with pytest.raises(TypeError, match="tokens must be a list of tokens"):
+        translator.attention(("cat", "<eos>"), "我")
+    with pytest.raises(ValueError, match="tokens holds no token"):
+        translator.attention(("cat", "<eos>"), ())
 
 
 def test_the_longest_sentence_that_fits():
@@ -287,6 +301,7 @@ def test_scores_of_right_and_of_wrong_translations():
     )
     assert right["sentences"] == 2 and right["beam"] == right["greedy"] == {"bleu": 100.0, "chrf": 100.0, "exact": 1.0}
     assert "tok:zh" in right["signature"]["bleu"]
+    assert right["beam_bleu_by_length"] == {"1 to 5": {"sentences": 2, "bleu": 100.0}}  # the mark is no word
     half = translation_scores(
         Echo({"A cat sat there.": "有只猫坐在那里。", "He runs to the house.": "我不知道你说什么。"}), pairs
     )
@@ -312,9 +327,8 @@ def test_seeds_trained_one_by_one_are_gathered(small_parts, tmp_path, capsys):
     assert train_translator(out, tatoeba=FIXTURE, seeds=[0, 1, 2], resume=True) == 0
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())  # taken as they are
     card = json.loads(out.with_suffix(".json").read_text("utf-8"))
-    assert set(card["seeds"]) == {"0", "1", "2"} and card["command"].endswith(
-        f"--tatoeba cmn.txt --seed {card['recipe']['seed']}"
-    )
+    assert set(card["seeds"]) == {"0", "1", "2"}
+    assert card["command"] == "python -m transformer_lab train translator --tatoeba cmn.txt --seed 0 1 2"
     bleus = sorted(figures["bleu"] for figures in card["seeds"].values())
     assert card["seeds"][str(card["recipe"]["seed"])]["bleu"] == bleus[1] == card["min_median_max"]["bleu"][1]
     assert card["trained"]["tatoeba"]["sentences"] == 6 and card["bytes"] == out.stat().st_size
@@ -331,6 +345,47 @@ def test_seeds_trained_one_by_one_are_gathered(small_parts, tmp_path, capsys):
     assert "without --tatoeba" in printed.err
 
 
+def test_a_finished_seed_is_not_taken_for_one_of_other_sentences(small_parts, tmp_path):
+    out, recipe = tmp_path / "t.safetensors", card_module.TranslatorRecipe
+    assert train_translator(out, tatoeba=None, seeds=[7], epochs=2) == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(CheckpointError, match=r"seed7.*other sentences .different: .*tatoeba"):
+        train_translator(out, tatoeba=FIXTURE, seeds=[7], epochs=2, resume=True)
+    with pytest.raises(CheckpointError, match=r"seed7.*finished training: epochs was 2, is 1"):
+        train_translator(out, tatoeba=None, seeds=[7], epochs=1, resume=True)
+    card_module.TranslatorRecipe = partial(recipe, warmup=11)  # put back by the fixture
+    with pytest.raises(CheckpointError, match=r"finished training: warmup was 10, is 11"):
+        train_translator(out, tatoeba=None, seeds=[7], epochs=2, resume=True)
+    card_module.TranslatorRecipe = recipe
+    with pytest.raises(CheckpointError, match=r"seed7\.s.*holds a training already"):
+        train_translator(out, tatoeba=None, seeds=[7], epochs=2)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before  # nothing was touched
+    assert train_translator(out, tatoeba=None, seeds=[7], epochs=3, resume=True) == 0  # more epochs go on
+    card = json.loads(out.with_suffix(".json").read_text("utf-8"))
+    assert card["recipe"]["epochs"] == len(card["loss_by_epoch"]) == 3
+    assert card["command"] == "python -m transformer_lab train translator --seed 7 --epochs 3"
+    assert not card["data"]["tatoeba"] and card["licence"] == "Weights: MIT." and "Tatoeba" not in str(card["limits"])
+
+
+def test_fewer_epochs_than_a_stopped_training_has_are_refused(small_parts, tmp_path):
+    out = tmp_path / "t.safetensors"
+    assert train_translator(out, tatoeba=None, seeds=[7], epochs=2) == 0
+    (tmp_path / "t.seed7.safetensors").unlink()  # as if it had been stopped after two epochs of more
+    with pytest.raises(CheckpointError, match="has 2 epochs already, more than the 1 asked for"):
+        train_translator(out, tatoeba=None, seeds=[7], epochs=1, resume=True)
+    assert not (tmp_path / "t.seed7.safetensors").exists()
+
+
+def test_a_place_that_cannot_be_written_is_found_before_training(small_parts, tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(card_module, "check_writable", refuse)
+    with pytest.raises(PermissionError, match=r"t\.safetensors"):
+        train_translator(tmp_path / "t.safetensors", tatoeba=None)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_same_seed_gives_the_same_weights(small_parts, tmp_path):
     for name in ("a", "b"):
         assert train_translator(tmp_path / f"{name}.safetensors", tatoeba=None, seeds=[5]) == 0
@@ -344,6 +399,16 @@ def test_the_same_seed_gives_the_same_weights(small_parts, tmp_path):
 @pytest.fixture(scope="module")
 def shipped():
     return load_translator()
+
+
+@pytest.mark.parametrize("load", [load_translator, load_world])
+def test_a_device_that_is_not_there(load):
+    with pytest.raises(ValueError, match="there is no cuda:999 here"):
+        load(device="cuda:999")
+    with pytest.raises(ValueError, match="device must be a device of torch, such as 'cpu' or 'cuda', got 'gpu'"):
+        load(device="gpu")
+    with pytest.raises(ValueError, match="got None"):
+        load(device=None)
 
 
 @pytest.mark.parametrize(("english", "chinese"), HELD_OUT_SENTENCES)

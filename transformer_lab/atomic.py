@@ -42,8 +42,10 @@ def write_atomically(path: str | os.PathLike, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == os.fspath(temporary):
+            error.filename = os.fspath(path)  # the name that the caller knows
         raise
     if fcntl:
         folder = os.open(path.parent, os.O_RDONLY)
@@ -51,6 +53,27 @@ def write_atomically(path: str | os.PathLike, data: bytes) -> None:
             os.fsync(folder)  # the new name, too, outlives a power cut
         finally:
             os.close(folder)
+
+
+def check_writable(path: str | os.PathLike) -> None:
+    """Finds out whether `write_atomically` could write a file, before the work that is to go into it.
+
+    Args:
+        path: of the file, which stays as it is.
+
+    Raises:
+        OSError: its folder is missing, or nothing can be written there; it names the file that was meant.
+
+    Source:
+        Ours; chapter 10.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        temporary.touch(exist_ok=False)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+    temporary.unlink()
 
 
 def _remove_leftovers(path: Path) -> None:

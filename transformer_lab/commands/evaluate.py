@@ -21,7 +21,7 @@ def add_evaluate(commands: argparse._SubParsersAction) -> None:
     evaluate = commands.add_parser(
         "evaluate",
         help="measure a model file and compare it with its card",
-        description="Takes every figure of the model card again from the weights, prints both, and exits with 1 where they differ.",
+        description="Takes the figures that a model card has of its weights again, prints both, and exits with 1 where they differ.",
         epilog="Example: python -m transformer_lab evaluate world",
     )
     models = evaluate.add_subparsers(title="models", metavar="MODEL", required=True)
@@ -37,7 +37,7 @@ def add_evaluate(commands: argparse._SubParsersAction) -> None:
         "translator",
         help="the translator from English to Chinese",
         description="Measures the translator: BLEU, chrF and exact translations on sentences it has not seen, the article's three, "
-        "and how well its attention aligns words. Takes a few minutes.",
+        "and how well its attention aligns words. Takes about half a minute.",
         epilog="Example: python -m transformer_lab evaluate translator --tatoeba cmn-eng.zip",
     )
     translator.add_argument(

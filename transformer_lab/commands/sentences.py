@@ -3,6 +3,7 @@
 Floor 7a.
 """
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,6 +66,21 @@ def read_sentences(path: str) -> Sentences:
     if not text.strip():
         raise ValueError(f"{name} holds no sentence; write one a line")
     return Sentences(text.removesuffix("\n").split("\n"), name)
+
+
+def holds_several(text: str) -> bool:
+    """Says whether a text seems to be more than one sentence.
+
+    Args:
+        text: English.
+
+    Returns:
+        Whether a word that begins with a capital letter follows a final mark; after "Mr." and the like it is none.
+
+    Source:
+        Ours; chapter 11.
+    """
+    return bool(re.search(r"[.!?][\"'”’)]*\s+[\"'“‘(]*[A-Z]", re.sub(r"\b(Mr|Mrs|Ms|Dr|St)\.", r"\1", text)))
 
 
 def told(notes: Sequence[str], say: str) -> list[str]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from ..atomic import write_atomically
+from ..atomic import check_writable, write_atomically
 from .heat_map import can_write, heat_map
-from .sentences import Sentences, read_sentences, told
+from .sentences import Sentences, holds_several, read_sentences, told
 from .values import device, new_file, positive, weights_file
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ def _translate(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
     sentences = read_sentences(options.input) if options.input is not None else Sentences(options.sentences)
     if options.output and options.output.exists() and not options.force:
         raise ValueError(f"{options.output} is there already; give another name, or --force to replace it")
+    if options.output:
+        check_writable(options.output)
     translator = _load(options.file, options.device)
     layers = len(translator.model.decoder.layers)
     if options.layer is not None and options.layer > layers:
@@ -93,6 +95,7 @@ def _translate(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
         )
     _check(sentences, translator, options.beams)
     _say(_unknown(sentences, translator), 'hold unknown words; --json lists them under "unknown"')
+    _say(_several(sentences), "hold several sentences")
     encoding = "utf-8" if options.output else sys.stdout.encoding or "utf-8"
     lines = _lines(sentences, translator, options, encoding)
     if options.output:
@@ -142,6 +145,14 @@ def _unknown(sentences: Sentences, translator: "Translator") -> list[str]:
         f"note: {sentences.where(i)}not in the vocabulary: {', '.join(words)}; the model sees <unk>"
         for i, words in found
         if words
+    ]
+
+
+def _several(sentences: Sentences) -> list[str]:
+    found = (i for i, text in enumerate(sentences.texts) if holds_several(text))
+    return [
+        f"note: {sentences.where(i)}several sentences; the model has learned single ones, so give each by itself"
+        for i in found
     ]
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import torch
 
+from ..validation import check_device
+
 
 def weights_file(text: str) -> Path:
     """Reads the path of a model file.
@@ -110,9 +112,9 @@ def device(text: str) -> str:
     """
     if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", text):
         raise ArgumentTypeError(f"must be cpu, cuda, cuda:N or auto, got {text!r}")
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if text == "auto":
-        return "cuda" if count else "cpu"
-    if text != "cpu" and int(text.partition(":")[2] or 0) >= count:
-        raise ArgumentTypeError(f"there is no {text} here (PyTorch sees {count} CUDA devices); use cpu")
-    return text
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return str(check_device(text))
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error

@@ -13,6 +13,7 @@ import torch
 from ..training.translation import Translator, read_translator
 from ..training.translator_measures import untrained_control
 from ..training.world import WorldModel, new_world, read_world
+from ..validation import check_device
 
 
 def load_world(trained: bool = True, *, device: torch.device | str = "cpu") -> WorldModel:
@@ -27,12 +28,14 @@ def load_world(trained: bool = True, *, device: torch.device | str = "cpu") -> W
 
     Raises:
         TypeError: trained is not True or False.
+        ValueError: there is no such device.
         CheckpointError: the packaged file is damaged.
 
     Source:
         Ours; chapter 02.
     """
     _check_trained("load_world", trained)
+    device = check_device(device)
     if not trained:
         return new_world(world_card()["recipe"]["seed"]).to(device)
     with resources.as_file(resources.files(__name__) / "world.safetensors") as path:
@@ -63,12 +66,14 @@ def load_translator(trained: bool = True, *, device: torch.device | str = "cpu")
 
     Raises:
         TypeError: trained is not True or False.
+        ValueError: there is no such device.
         CheckpointError: the packaged file is damaged.
 
     Source:
         Paper 3; article, "Full model"; chapter 11.
     """
     _check_trained("load_translator", trained)
+    device = check_device(device)
     with resources.as_file(resources.files(__name__) / "translator.safetensors") as path:
         translator = read_translator(path, device)
     if trained:

@@ -114,12 +114,14 @@ class Translator:
             An iterator of translations, in the order of the texts.
 
         Raises:
-            TypeError: a text is not a string.
+            TypeError: texts is one string, or a text is not a string.
             ValueError: one is empty or too long (it is named), or num_beams does not fit.
 
         Source:
             Paper 6.1; chapter 11.
         """
+        if isinstance(texts, str):
+            raise TypeError("texts must be a list of sentences, got one string; for one sentence call the translator itself")
         check_positive(num_beams=num_beams)
         rows = [self._checked(text) for text in texts]
         return self._translated(texts, rows, num_beams, max_new_tokens)
@@ -174,11 +176,17 @@ class Translator:
             Cross-attention weights [h, T, S] of each decoder layer.
 
         Raises:
+            TypeError: a sequence is a string: tokens are expected, such as those of a `Translation`.
             ValueError: a sequence is empty or too long.
 
         Source:
             Paper 3.2.3; article, "Code + heat map"; chapter 11.
         """
+        for name, sequence in (("source_tokens", source_tokens), ("tokens", tokens)):
+            if isinstance(sequence, str):
+                raise TypeError(f"{name} must be a list of tokens, as in a Translation, got the text {sequence[:40]!r}")
+            if not sequence:
+                raise ValueError(f"{name} holds no token")
         src = torch.tensor([[self.source.vocabulary.id(token) for token in source_tokens]])  # [1, S]
         out = [self.target.vocabulary.id(token) for token in tokens]
         tgt = torch.tensor([[self.model.config.bos_id, *out[:-1]]])  # [1, T], shifted right

@@ -13,25 +13,19 @@ from typing import Any
 
 import torch
 
-from ..atomic import write_atomically
+from ..atomic import check_writable, write_atomically
 from ..checkpoint import CheckpointError, read_checkpoint
 from .distributed import Processes
 from .figures import differences, table
 from .translation import read_translator
 from .translator_data import TranslatorCorpus, translator_corpus
+from .translator_limits import limits
 from .translator_measures import check_scores, measure_translator, untrained_control
-from .translator_seed import TranslatorRecipe, seed_file, train_seed
+from .translator_seed import TranslatorRecipe, seed_file, state_file, train_seed
 from .world_card import read_card
 
-TOLERANCE = 0.5  # BLEU points and the like that a figure may move on another processor; shares may move by a hundredth of it
-LIMITS = (
-    "It is small and has read 29,000 short everyday sentences: it repeats itself, leaves words out, and makes up proverbs and names.",
-    "English words it has seen once or never are <unk> to it, and rare characters it cannot write.",
-    "It has not read long texts; sentences of more than about 15 words come out worse, and none over 127 tokens is taken.",
-    "Figures on the grammar's sentences say that it has learned the grammar, not that it knows Chinese; those on Tatoeba are the "
-    "ones to compare with other systems.",
-    "Tatoeba's sentences are by volunteers and not all of them are right.",
-    "Attention is scored where the grammar knows the alignment. It is evidence of where the model looks, not of why it decides.",
+TOLERANCE = (
+    0.5  # BLEU points and the like that a figure may move on another processor; shares may move by a hundredth of it
 )
 
 
@@ -72,10 +66,11 @@ def train_translator(
         Paper 5; chapter 11.
     """
     check_scores()  # before the hours, not after them
-    for state in [] if resume else [seed_file(out, seed).with_suffix(".state") for seed in seeds]:
-        if state.exists():
+    check_writable(out)
+    for name in [] if resume else [name(out, seed) for seed in seeds for name in (state_file, seed_file)]:
+        if name.exists():
             raise CheckpointError(
-                f"{state}: holds a training already; go on with --resume (resume=True), or delete it to begin anew"
+                f"{name}: holds a training already; go on with --resume (resume=True), or delete it to begin anew"
             )
     torch.set_num_threads(1)  # the fastest for so small a model, and sums come in one order
     recipe = TranslatorRecipe() if epochs is None else replace(TranslatorRecipe(), epochs=epochs)
@@ -92,7 +87,7 @@ def train_translator(
     ranked = sorted(results, key=lambda seed: headline(results[seed]["figures"])["bleu"])
     chosen = ranked[(len(ranked) - 1) // 2]
     write_atomically(out, files[chosen].read_bytes())
-    card = make_card(out, corpus, results, chosen, tatoeba is not None)
+    card = make_card(out, corpus, results, chosen, epochs)
     write_atomically(out.with_suffix(".json"), (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
     print(table({"trained": card["trained"], "untrained": card["untrained"]}))
     print(f"\nwrote {out} ({out.stat().st_size:,} bytes) and {out.with_suffix('.json')}")
@@ -100,16 +95,16 @@ def train_translator(
 
 
 def make_card(
-    path: Path, corpus: TranslatorCorpus, results: dict[int, dict[str, Any]], seed: int, real: bool
+    path: Path, corpus: TranslatorCorpus, results: dict[int, dict[str, Any]], seed: int, epochs: int | None = None
 ) -> dict[str, Any]:
     """Gathers what there is to say about the written model.
 
     Args:
         path: of the weights.
         corpus: what it learned from.
-        results: {seed: history, cpu_seconds, figures} of every model trained.
+        results: {seed: history, cpu_seconds, device, processes, figures, torch} of every model trained.
         seed: of the written one.
-        real: whether Tatoeba was among the sentences.
+        epochs: as they were asked for; those of the recipe when None.
 
     Returns:
         The card, ready for JSON.
@@ -121,7 +116,7 @@ def make_card(
     control = untrained_control(translator, seed)
     records = chosen["history"]["records"]
     headlines = {number: headline(result["figures"]) for number, result in results.items()}
-    sizes = {name: len(getattr(corpus, name)) for name in ("train", "valid", "test", "grammar_test")}
+    data = corpus.describe()
     return {
         "name": "translator",
         "what": "English to Chinese, word by character: an encoder-decoder of 2 + 2 layers.",
@@ -130,25 +125,44 @@ def make_card(
         "parameters": sum(weight.numel() for weight in translator.model.parameters()),
         "config": translator.model.config.to_dict(),
         "vocabulary": {"english": len(translator.source.vocabulary), "chinese": len(translator.target.vocabulary)},
-        "data": {"tatoeba": real, "pairs": sizes, "dropped": corpus.dropped, "left_out": corpus.left_out},
-        "licence": "Weights: CC BY 2.0 FR, as the sentences of Tatoeba (see NOTICE)." if real else "Weights: MIT.",
-        "command": "python -m transformer_lab train translator" + " --tatoeba cmn.txt" * real + f" --seed {seed}",
+        "data": data,
+        "licence": "Weights: CC BY 2.0 FR, as the sentences of Tatoeba (see NOTICE)."
+        if data["tatoeba"]
+        else "Weights: MIT.",
+        "command": _command(data["tatoeba"], list(results), epochs, chosen),
         "recipe": read_checkpoint(path).metadata["recipe"],
         "steps": records[-1]["step"],
         "best_epoch": chosen["history"]["best_epoch"],
         "target_tokens": sum(record["tokens"] for record in records),
         "cpu_seconds": chosen["cpu_seconds"],
+        "device": chosen["device"],
+        "processes": chosen["processes"],
         "torch": chosen["torch"],
         "loss_by_epoch": [[round(r["train_loss"], 3), r["valid_loss"] and round(r["valid_loss"], 3)] for r in records],
         "chosen": f"seed {seed}, the middle one of {len(results)} by BLEU",
         "seeds": {str(number): figures for number, figures in headlines.items()},
         "min_median_max": {
-            name: [round(f(h[name] for h in headlines.values()), 4) for f in (min, median, max)] for name in headlines[seed]
+            name: [round(f(h[name] for h in headlines.values()), 4) for f in (min, median, max)]
+            for name in headlines[seed]
         },
         "trained": chosen["figures"],
         "untrained": measure_translator(control, corpus.test, corpus.grammar_test),
-        "limits": LIMITS,
+        "limits": limits(data, chosen["figures"], translator.longest - 1),
     }
+
+
+def _command(real: bool, seeds: list[int], epochs: int | None, chosen: dict[str, Any]) -> str:
+    """The command that makes the weights and the card anew."""
+    processes, device = chosen["processes"], chosen["device"]
+    start = "python" if processes == 1 else f"torchrun --nproc-per-node {processes}"
+    options = {
+        "--tatoeba": "cmn.txt" if real else "",
+        "--seed": " ".join(map(str, seeds)),
+        "--epochs": "" if epochs is None else str(epochs),
+        "--device": "" if device == "cpu" else device,
+    }
+    given = "".join(f" {name} {value}" for name, value in options.items() if value)
+    return f"{start} -m transformer_lab train translator{given}"
 
 
 def headline(figures: dict[str, Any]) -> dict[str, float]:

@@ -3,9 +3,12 @@
 Floor 4b. No sentence that is tested stands in what is trained on, whichever of the two it came from.
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .batches import Example
 from .grammar import grammar_pairs, is_held_out
@@ -29,6 +32,7 @@ class TranslatorCorpus:
         valid: of Tatoeba; the best epoch is chosen by them (of the grammar, where there is no Tatoeba).
         test: of Tatoeba; empty where there is none.
         grammar_test: of the grammar, with alignments.
+        of_grammar: how many of the training pairs are the grammar's.
         dropped: {why: how many pairs were left out}.
         left_out: which of the grammar's test sentences, by number, were left out because Tatoeba trains on them.
 
@@ -40,8 +44,34 @@ class TranslatorCorpus:
     valid: list[Pair]
     test: list[Pair]
     grammar_test: list[AlignedPair]
+    of_grammar: int
     dropped: dict[str, int]
     left_out: list[int]
+
+    @property
+    def real(self) -> bool:
+        """Whether Tatoeba is among the sentences."""
+        return bool(self.test)
+
+    def describe(self) -> dict[str, Any]:
+        """Says what the corpus is made of, and gives it a name that no other corpus has.
+
+        Returns:
+            {"tatoeba", "pairs": {part: number}, "of_grammar", "dropped", "left_out", "sha256"}.
+
+        Source:
+            Ours; chapter 11.
+        """
+        parts = {name: getattr(self, name) for name in ("train", "valid", "test", "grammar_test")}
+        texts = {name: [(pair.english, pair.chinese) for pair in pairs] for name, pairs in parts.items()}
+        return {
+            "tatoeba": self.real,
+            "pairs": {name: len(pairs) for name, pairs in parts.items()},
+            "of_grammar": self.of_grammar,
+            "dropped": self.dropped,
+            "left_out": self.left_out,
+            "sha256": hashlib.sha256(json.dumps(texts).encode()).hexdigest(),
+        }
 
 
 def translator_corpus(
@@ -81,6 +111,7 @@ def translator_corpus(
         valid=[pair for pair in valid if not is_held_out(pair.english)],
         test=test,
         grammar_test=grammar_test,
+        of_grammar=len(learned),
         dropped={
             "longer than 60 tokens": len(train) - len(short),
             "held out": len(short) - len(kept),

@@ -18,9 +18,16 @@ from .translation import Translator
 from .vocabulary import EOS, SPECIALS
 
 BEAMS = 4
+LENGTHS = {
+    "1 to 5": range(1, 6),
+    "6 to 10": range(6, 11),
+    "11 or more": range(11, 10_000),
+}  # words of a sentence, marks left out
 
 
-def measure_translator(translator: Translator, test: Sequence[Pair], grammar_test: Sequence[AlignedPair]) -> dict[str, Any]:
+def measure_translator(
+    translator: Translator, test: Sequence[Pair], grammar_test: Sequence[AlignedPair]
+) -> dict[str, Any]:
     """Takes every figure of the model card.
 
     Args:
@@ -57,8 +64,8 @@ def translation_scores(translator: Translator, pairs: Sequence[Pair]) -> dict[st
         pairs: English and Chinese; an English sentence may come several times.
 
     Returns:
-        {"sentences", "greedy": {"bleu", "chrf", "exact"}, "beam": likewise, "signature"}; exact is the share of translations that
-        equal a reference.
+        {"sentences", "greedy": {"bleu", "chrf", "exact"}, "beam": likewise, "beam_bleu_by_length": {words: {"sentences", "bleu"}},
+        "signature"}; exact is the share of translations that equal a reference.
 
     Raises:
         ModuleNotFoundError: sacrebleu is not installed.
@@ -78,10 +85,20 @@ def translation_scores(translator: Translator, pairs: Sequence[Pair]) -> dict[st
             "chrf": round(chrf.corpus_score(texts, streams).score, 2),
             "exact": round(sum(t in several for t, several in zip(texts, known, strict=True)) / len(known), 4),
         }
+    result["beam_bleu_by_length"] = {}
+    counts = [sum(token[0].isalnum() for token in WordTokenizer.split(english)) for english in found]
+    for words, lengths in LENGTHS.items():
+        rows = [i for i, count in enumerate(counts) if count in lengths]
+        if rows:
+            own = [[stream[i] for i in rows] for stream in streams]
+            score = bleu.corpus_score([texts[i] for i in rows], own).score
+            result["beam_bleu_by_length"][words] = {"sentences": len(rows), "bleu": round(score, 2)}
     return {**result, "signature": {"bleu": str(bleu.get_signature()), "chrf": str(chrf.get_signature())}}
 
 
-def measure_alignment(translator: Translator, pairs: Sequence[AlignedPair], *, rows: str = "predicted") -> dict[str, Any]:
+def measure_alignment(
+    translator: Translator, pairs: Sequence[AlignedPair], *, rows: str = "predicted"
+) -> dict[str, Any]:
     """Scores where the decoder looks while it writes the reference translations; final marks are left out.
 
     Args:
@@ -98,7 +115,9 @@ def measure_alignment(translator: Translator, pairs: Sequence[AlignedPair], *, r
     maps, gold = [], []
     for pair in pairs:
         characters = CharacterTokenizer.split(pair.chinese)
-        maps.append(translator.attention([*WordTokenizer.split(pair.english), SPECIALS[EOS]], [*characters, SPECIALS[EOS]]))
+        maps.append(
+            translator.attention([*WordTokenizer.split(pair.english), SPECIALS[EOS]], [*characters, SPECIALS[EOS]])
+        )
         gold.append([(t, s) for t, s in pair.alignment if characters[t].isalnum()])
     return alignment_scores(maps, gold, rows=rows)
 

@@ -9,6 +9,7 @@ from .sizes import check_positive as check_positive
 from .sizes import check_dropout as check_dropout
 from .sizes import check_choice as check_choice
 from .sizes import check_length as check_length
+from .devices import check_device as check_device
 from .tensors import check_attention_inputs as check_attention_inputs
 from .tensors import check_source as check_source
 from .tensors import check_hidden as check_hidden
