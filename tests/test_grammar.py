@@ -504,10 +504,81 @@ def test_short_forms(corpus, pattern):
         "在在|正在.*正|们们|边旁边|也不?也",
         "在(爱|喜欢|认识|知道|想要|需要)",  # states do not progress
         "很多[个只条张本把]",
+        "[没不别].*一[个只条本张把支件顶辆朵棵座封首部台位家份幅杯瓶碗块匹头扇所些]",  # 他没买书, not 他没买一本书
+        "(我们|他们)的(妈妈|爸爸|哥哥|姐姐|爷爷|奶奶|儿子|女儿)",  # 我们奶奶
+        "[这那][^里](很|好[^吃看])",  # 这个很长的故事, 这位好护士
+        "色[门包船球笔鸟花床刀]|[黑蓝黄]色?的?鸟",  # 蓝色鸟
+        "真的(爱|喜欢|想念)",  # 真的很爱
+        "喜欢[一两三四五六][个碗杯瓶块]",  # 喜欢一碗米饭
+        "(桌子|椅子)下(?!面)",
+        "(鸟|狗|猫|兔子|猴子|马|牛|羊|猪|鸭子|鸡|老鼠|老虎)(必须|应该)",
+        "教.*个苹果",
+        "为什么[走到]",  # 为什么走了
+        "[^把]{2}(卖|打开|关上|洗)[我你他她这那].*了吗|已经(卖|打开|关上|洗)了[我你他她这那]",  # 把她的羊卖了吗
+        "不生气|你懂什么|门[前后]面",
     ],
 )
 def test_what_a_chinese_teacher_would_mark(corpus, wrong):
     assert not [pair.chinese for pair in corpus if re.search(wrong, pair.chinese)][:5]
+
+
+def many(pattern, favourites="", count=3000):
+    """Unmarked pairs of one pattern."""
+    written = sentences(random.Random("many"), frozenset(favourites.split()), (pattern,))
+    return [finish(phrase, asked, False) for _, phrase, asked in itertools.islice(written, count)]
+
+
+GIVING = set("give gave giving lend lent lending send sent sending sell sold selling".split())
+
+
+def moves(pair):
+    return GIVING & set(split_words(pair.english))
+
+
+@pytest.mark.parametrize("favourites", ["", "send", "lend", "sell", "want_negative", "past_negative"])
+def test_what_is_given_away_and_known_stands_after_ba(favourites):
+    given = [pair for pair in many("ditransitive", favourites) if moves(pair)]
+    assert len(given) > 400
+    assert any("把" in pair.chinese for pair in given)
+    for pair in given:
+        if not re.search("(?<![一两三四五六这那])把", pair.chinese):  # not the classifier of umbrellas
+            assert re.search("给.*([一两三四五六].|很多|一些)", pair.chinese), pair
+        if re.search("[没不别]", pair.chinese):
+            assert re.search("[没别]把|不(想|会)把", pair.chinese), pair
+
+
+def test_a_known_object_is_given_in_both_english_orders():
+    english = {pair.english for pair in many("ditransitive", "he give I book past t", 200)}
+    assert {"He gave me this book", "He gave this book to me"} <= english
+
+
+@pytest.mark.parametrize(
+    ("favourites", "wrong"),
+    [
+        ("woman send they book want_negative", "不想寄给他们书"),
+        ("we lend grandmother umbrella want_negative", "不想借给我们的?奶奶雨伞"),
+    ],
+)
+def test_a_bare_noun_is_not_given_under_negation(favourites, wrong):
+    found = [pair.chinese for pair in many("ditransitive", favourites)]
+    assert not [chinese for chinese in found if re.search(wrong, chinese)]
+    verb = "寄给" if "寄" in wrong else "借给"
+    assert any(re.search(f"不想把.*{verb}", chinese) for chinese in found)
+
+
+def test_what_has_already_happened_ends_in_le_and_is_definite(corpus):
+    already = [pair for pair in corpus if "已经" in pair.chinese]
+    assert len(already) > 60
+    assert all("了" in pair.chinese for pair in already)
+    assert not [pair for pair in already if re.search("已经(看|买|写|打碎)了[一两三四五六].", pair.chinese)]
+
+
+def test_one_person_wears_one_skirt_and_rides_one_horse(corpus):
+    for pair in corpus:
+        words = split_words(pair.english)
+        assert not re.match("(These|Those) .*wearing a", pair.english), pair
+        if {"riding", "drive"} & set(words):
+            assert not {"these", "those"} & set(words[words.index(({"riding", "drive"} & set(words)).pop()) :]), pair
 
 
 def test_forms_and_places_speak_both_languages():

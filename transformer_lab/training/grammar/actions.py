@@ -6,11 +6,11 @@ Floor 4b. A pattern takes the `Writer` and returns the sentence and whether it i
 from collections.abc import Sequence
 
 from .clauses import DEFINITE, IMPERATIVES, VerbPhrase
-from .noun_phrases import noun_phrase
+from .noun_phrases import is_amount, noun_phrase
 from .nouns import nouns
 from .people import WHO, someone
 from .saying import YOU, Sentence, actor, form_for, say, thing_for
-from .verbs import ANIMAL_TRANSITIVE, DITRANSITIVE, INTRANSITIVE, MOVING, TRANSITIVE, WITH_PERSON
+from .verbs import ANIMAL_TRANSITIVE, DISPOSING, DITRANSITIVE, INTRANSITIVE, MOVING, TRANSITIVE, WITH_PERSON
 from .words import Verb
 from .writer import Writer
 
@@ -31,7 +31,10 @@ def transitive(w: Writer, verbs: Sequence[Verb] = TRANSITIVE) -> Sentence:
     verb = w.pick(verbs)
     form = form_for(w, verb)
     thing = thing_for(w, form, verb)
-    what = VerbPhrase(verb, "{o}", f"{verb.chinese}#v + {{o}}", (("o", thing.phrase),))
+    order = f"{verb.chinese}#v + {{o}}"
+    if form in DISPOSING.get(verb.english, ()) and not is_amount(thing):
+        order = f"把 {{o}} {verb.chinese}#v +"
+    what = VerbPhrase(verb, "{o}", order, (("o", thing.phrase),))
     return say(w, form, actor(w, form, verb), what)
 
 
@@ -112,13 +115,13 @@ def ditransitive(w: Writer) -> Sentence:
     who = YOU if form in IMPERATIVES else actor(w, form, verb)
     receiver = someone(w, who, "other" if who is WHO else "own")
     thing = thing_for(w, form, verb)
-    if thing.noun and not thing.noun.classifier and (form in DEFINITE or len(thing.phrase.english) < 3):
-        thing = noun_phrase(w, nouns("apple")[0] if verb.english == "give" else thing.noun, "t")
+    if verb.english == "give" and thing.noun and not (thing.noun.classifier or is_amount(thing)):  # 给他茶 says little
+        thing = noun_phrase(w, nouns("apple")[0], "a")
     order, rest = core, "{i} {o}"
-    if verb.english in MOVING and w.chance(0.25):
-        noun = w.pick([n for n in nouns(verb.objects) if n.classifier])
-        thing = noun_phrase(w, noun, w.pick("etd"))
-        order, rest = f"把 {{o}} {verb.chinese}#v + {{i}}", "{o} to#v {i}"
-        if form in ("past_negative", "past_question", "do_not", "want_negative"):
-            form = "past"
+    if verb.english in MOVING:
+        if form in DEFINITE or form.endswith("_negative") or w.chance(0.15):  # 不想寄给他书 is not said
+            noun = w.pick([n for n in nouns(verb.objects) if n.classifier])
+            thing = noun_phrase(w, noun, w.pick("eotd"))
+        if not is_amount(thing):
+            order, rest = f"把 {{o}} {verb.chinese}#v + {{i}}", w.pick(("{o} to#v {i}", "{i} {o}"))
     return say(w, form, who, VerbPhrase(verb, rest, order, (("i", receiver.phrase), ("o", thing.phrase))))

@@ -63,7 +63,7 @@ def asked_object(w: Writer) -> Sentence:
         verb, forms, slots = w.pick(STATIVE_PERSON), ["plain"], (("x", word("who", "谁")),)
     elif kind == "attitude":
         verb, forms = (
-            w.pick([v for v in STATIVE_THING if v.english in ("like", "want", "need", "understand")]),
+            w.pick([v for v in STATIVE_THING if v.english in ("like", "want", "need")]),
             ["plain"],
         )
     else:
@@ -105,7 +105,7 @@ def what_and_who(w: Writer) -> Sentence:
         who = noun_phrase(w, noun, w.pick("td"), 0.2)
         return weave(f"who#w {BE[who.number]}#b {{t}}", "{t} 是#b 谁#w", t=who.phrase), True
     noun = w.pick(nouns("small clothes vehicle pet seat"))
-    slots = {"t": this, "n": head(w, noun, adjective=0.15, after_of=True)}
+    slots = {"t": this, "n": head(w, noun, adjective=0.15, unfit="的")}
     return weave("whose#w {n} is#b {t}", "{t} 是#b 谁#w 的#w {n}", **slots), True
 
 

@@ -26,7 +26,7 @@ def what_it_is(w: Writer) -> Sentence:
     Source:
         Ours; chapter 10.
     """
-    near = w.chance(0.5)
+    near, form = w.chance(0.5), w.pick(("plain", "plain", "not", "question"))
     noun = w.pick(nouns("small clothes furniture seat pet farm animal plant vehicle room house"))
     if w.chance(0.2):
         this, chinese = ("these", "这些") if near else ("those", "那些")
@@ -35,11 +35,12 @@ def what_it_is(w: Writer) -> Sentence:
         be = "are"
     else:
         this, chinese = ("this", "这") if near else ("that", "那")
-        thing = kin(w) if w.chance(0.1) else noun_phrase(w, noun, w.pick("aaaoo"))
+        letter = w.pick("aaaoo")
+        letter = "n" if letter == "a" and form == "not" else letter  # 这不是床
+        thing = kin(w) if w.chance(0.1) else noun_phrase(w, noun, letter)
         slots = {"n": thing.phrase}
         english, chinese = f"{this}#t {{be}} {{n}}", f"{chinese}#t 是#b {{n}}"
         be = "is"
-    form = w.pick(("plain", "plain", "not", "question"))
     if form == "question":
         english = english.replace(" {be}", "")
         return weave(f"{be}#b {english}", f"{chinese} 吗", **slots), True
@@ -67,7 +68,7 @@ def who_it_is(w: Writer) -> Sentence:
     form = w.pick(("plain", "plain", "not", "question"))
     skipped = {pronoun.english} | ({"I", "we"} if form == "question" or pronoun.english == "I" else set())
     others = [p for p in PRONOUNS if p.english not in skipped]
-    kind = w.pick(("role", "role", "good", "friend", "kin", "become"))
+    kind = w.pick(("role", "role", "good" if form != "not" else "role", "friend", "kin", "become"))
     what = noun_phrase(w, w.pick([n for n in nouns("role") if n.english != "friend"]), "n").phrase
     if kind == "become" and pronoun.english != "it":
         want = WANT[who.number]
@@ -135,7 +136,7 @@ def what_it_is_like(w: Writer) -> Sentence:
     english, order = {
         "plain": (f"{{s}} {be} {a}", f"{{s}} 很 {chinese}"),
         "very": (f"{{s}} {be} very#y {a}", f"{{s}} 非常#y {chinese}"),
-        "not": (f"{{s}} {be} not#n {a}", f"{{s}} {'没' if chinese[0] == '有' else '不'}#n {chinese}"),
+        "not": (f"{{s}} {be} not#n {a}", f"{{s}} {'没' if chinese[0] in '有生' else '不'}#n {chinese}"),
         "too": (f"{{s}} {be} too#y {a}", f"{{s}} 太#y {chinese} 了"),
         "was": (f"{{s}} {WAS[who.number]} {a} {{t}}", f"{{s}} {{t}} 很 {chinese}"),
         "look": (f"{{s}} {look}#l {a}", f"{{s}} 看起来#l 很 {chinese}"),

@@ -95,6 +95,8 @@ LETTERS = {
     "r": ("request",),
     "u": ("let_us",),
     "y": ("why_past", "when_future"),
+    "x": ("why_past",),
+    "t": ("when_future",),
     "z": ("why_progressive",),
 }
 IMPERATIVES = ("please", "do_not", "let_us")

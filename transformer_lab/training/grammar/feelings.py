@@ -4,16 +4,15 @@ Floor 4b.
 """
 
 from .clauses import VerbPhrase
-from .noun_phrases import NounPhrase, noun_phrase
+from .noun_phrases import NounPhrase, is_amount, noun_phrase
 from .nouns import nouns
 from .people import WHO, person, someone
 from .saying import Sentence, asked_about, say
-from .small_words import NUMERALS
 from .verbs import STATIVE_PERSON, STATIVE_THING
 from .words import Verb
 from .writer import Writer
 
-_AMOUNTS = ("a", "an", "many", "some", *NUMERALS)  # 不想要猫, not 不想要两只猫
+_GRADED = ("love", "like", "miss")  # 真的很爱
 
 
 def feeling(w: Writer) -> Sentence:
@@ -51,7 +50,7 @@ def attitude(w: Writer) -> Sentence:
     noun = w.pick(nouns(verb.objects))
     letters = verb.determiners
     if not noun.classifier:
-        letters = "a" if "a" in letters else "s"
+        letters = "a" if "a" in letters and verb.english != "like" else "s"
     elif verb.english == "like":
         letters = "s" if "food" in noun.tags else "ssstdo"
     return _state(w, verb, who, noun_phrase(w, noun, w.pick(letters)))
@@ -68,8 +67,9 @@ def _state(w: Writer, verb: Verb, who: NounPhrase, other: NounPhrase) -> Sentenc
     form = "plain" if who is WHO else w.pick(forms)
     while form == "question" and not asked_about(who):
         form = w.pick(forms)
-    if form in ("negative", "question") and other.noun and other.phrase.english[0] in _AMOUNTS:
+    if form in ("negative", "question") and other.noun and is_amount(other):  # 不想要猫, not 不想要两只猫
         noun = other.noun
         other = noun_phrase(w, noun, "n" if noun.classifier else "s", 0)
-    what = VerbPhrase(verb, "{o}", f"{verb.chinese}#v {{o}}", (("o", other.phrase),))
+    very = "很 " if form == "really" and verb.english in _GRADED else ""
+    what = VerbPhrase(verb, "{o}", f"{very}{verb.chinese}#v {{o}}", (("o", other.phrase),))
     return say(w, f"stative_{form}", who, what)

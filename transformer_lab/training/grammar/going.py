@@ -44,8 +44,10 @@ def _destination(w: Writer, verb: Verb) -> tuple[str, Phrase]:
     return ("", word("there", "那里")) if w.chance(0.1) else ("to", _near(w))
 
 
-def _house(w: Writer) -> Phrase:
-    return noun_phrase(w, NOUNS["house"], "a", 1.0).phrase if w.chance(0.5) else place(w, "house", "td")
+def _home(w: Writer, name: str, negative: bool) -> Phrase:
+    """Chooses a house or a village; 一 is not said under negation."""
+    chance = 0.0 if negative else 0.5 if name == "house" else 0.33
+    return noun_phrase(w, NOUNS[name], "a", 1.0).phrase if w.chance(chance) else place(w, name, "td")
 
 
 def motion(w: Writer) -> Sentence:
@@ -119,6 +121,8 @@ def living(w: Writer) -> Sentence:
         who = somebody_else(w)
         do = "does" if who.number == "it" else "do"
         return weave(f"where#w {do} {{s}} live#v", "{s} 住#v 在#w 哪里#w", s=who.phrase), True
+    form = w.pick(("stative_plain", "stative_plain", "stative_negative", "stative_question", "stative_still", "stative_also",
+                   "past", "want", "want_question", "want_negative"))  # fmt: skip
     kind = w.pick(("city", "city", "village", "house", "near"))
     if kind == "city":
         rest, core, where = "in#p {p}", "住#v 在#p {p}", _far(w) if w.chance(0.8) else place(w, "city", "td")
@@ -126,9 +130,7 @@ def living(w: Writer) -> Sentence:
         names = "school hospital park station library".split()
         rest, core, where = "near#p {p}", "住#v 在#p {p} 附近#p", place(w, w.pick(names), "e")
     else:
-        rest, core, where = "in#p {p}", "住#v 在#p {p} 里#p", place(w, kind, "tda") if kind == "village" else _house(w)
-    form = w.pick(("stative_plain", "stative_plain", "stative_negative", "stative_question", "stative_still", "stative_also",
-                   "past", "want", "want_question", "want_negative"))  # fmt: skip
+        rest, core, where = "in#p {p}", "住#v 在#p {p} 里#p", _home(w, kind, form.endswith("negative"))
     who = person(w)
     while form.endswith("question") and not asked_about(who):
         who = person(w)

@@ -83,7 +83,8 @@ def wearing(w: Writer) -> Sentence:
     while (who := person(w)).number == "they" and not (who.pronoun and who.pronoun.english == "you"):
         pass
     if noun.english == "skirt":
-        girl = noun_phrase(w, w.pick(nouns("girl woman")), w.pick("td"), 0)
+        while (girl := noun_phrase(w, w.pick(nouns("girl woman")), w.pick("td"), 0)).number == "they":
+            pass
         who = w.pick(
             (NounPhrase(word("she", "她")), NounPhrase(word("Mary", NAMES["Mary"])), kin(w, gender="she"), girl)
         )

@@ -31,6 +31,7 @@ MEASURES = {
     "bowl": ("碗", "rice soup"),
     "piece": ("块", "bread meat"),
 }
+_AMOUNTS = ("a", "an", "many", "some", *NUMERALS)
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,21 @@ class NounPhrase:
     pronoun: Pronoun | None = None
 
 
+def is_amount(thing: NounPhrase) -> bool:
+    """Says whether a phrase tells how many, and not which: 一本书, 两本书, 很多书.
+
+    Args:
+        thing: the phrase.
+
+    Returns:
+        False for "this book", "my book" and "the book".
+
+    Source:
+        Ours; chapter 10.
+    """
+    return thing.phrase.english[0] in _AMOUNTS
+
+
 def article(following: str) -> str:
     """Chooses between "a" and "an".
 
@@ -68,7 +84,7 @@ def article(following: str) -> str:
     return "an" if following[0] in "aeiou" and not following.startswith("use") else "a"
 
 
-def head(w: Writer, noun: Noun, plural: bool = False, adjective: float = 0.25, after_of: bool = False) -> Phrase:
+def head(w: Writer, noun: Noun, plural: bool = False, adjective: float = 0.25, unfit: str = "") -> Phrase:
     """Writes a noun, perhaps with an adjective before it.
 
     Args:
@@ -76,7 +92,7 @@ def head(w: Writer, noun: Noun, plural: bool = False, adjective: float = 0.25, a
         noun: the noun.
         plural: its number in English.
         adjective: the probability of one, when one fits.
-        after_of: whether a 的 comes before: a second one would be stiff (我的漂亮的花).
+        unfit: adjectives with these characters would be stiff: a second 的 (我的漂亮的花), 很 after 这 (这个很长的故事).
 
     Returns:
         For example "red apple" 红苹果.
@@ -85,11 +101,7 @@ def head(w: Writer, noun: Noun, plural: bool = False, adjective: float = 0.25, a
         Ours; chapter 10.
     """
     core = word(noun.plural if plural else noun.english, noun.chinese)
-    fitting = (
-        [a for a in ATTRIBUTES if a.fits(noun) and not (after_of and a.chinese.endswith("的"))]
-        if w.chance(adjective)
-        else []
-    )
+    fitting = [a for a in ATTRIBUTES if a.fits(noun) and not set(unfit) & set(a.chinese)] if w.chance(adjective) else []
     return weave("{a} {n}", "{a} {n}", a=word(*_pair(w.pick(fitting))), n=core) if fitting else core
 
 
@@ -118,7 +130,7 @@ def _uncounted(w: Writer, noun: Noun, determiner: str) -> Phrase:
 
 
 def _several(w: Writer, noun: Noun, adjective: float) -> Phrase:
-    slots = {"n": head(w, noun, True, adjective)}
+    slots = {"n": head(w, noun, True, adjective, "很")}
     people = "kin" in noun.tags
     if w.chance(0.15) and not people:
         return weave("many#k {n}", "很多#k {n}", **slots)
@@ -132,7 +144,7 @@ def _pointed(w: Writer, noun: Noun, determiner: str, adjective: float) -> NounPh
     plural = w.chance(0.25)
     english = ("these" if near else "those") if plural else ("this" if near else "that")
     chinese, classifier = "这" if near else "那", "些" if plural else noun.classifier
-    slots = {"n": head(w, noun, plural, adjective)}
+    slots = {"n": head(w, noun, plural, adjective, "很好")}
     phrase = weave(f"{english}#d {{n}}", f"{chinese}#d {classifier}{'#d' if plural else ''} {{n}}", **slots)
     return NounPhrase(phrase, "they" if plural else "it", noun)
 
@@ -158,7 +170,7 @@ def owner(w: Writer, owners: Sequence[Pronoun] = PRONOUNS) -> Phrase:
 
 
 def kin(w: Writer, owners: Sequence[Pronoun] = PRONOUNS, gender: str = "", names: str = "kin") -> NounPhrase:
-    """Writes a relative: 我妈妈 without 的, but 我们的妈妈 with it.
+    """Writes a relative, without 的: 我妈妈, 我们妈妈.
 
     Args:
         w: makes the choices.
@@ -180,8 +192,7 @@ def kin(w: Writer, owners: Sequence[Pronoun] = PRONOUNS, gender: str = "", names
         [n for n in nouns("kin") if n.english not in unfit and wanted in n.tags and n in nouns(names)]
         or nouns("mother")
     )
-    of = "的" if several else ""
-    phrase = weave(f"{pronoun.possessive}#p {noun.english}#n", f"{pronoun.chinese + of}#p {noun.chinese}#n")
+    phrase = weave(f"{pronoun.possessive}#p {noun.english}#n", f"{pronoun.chinese}#p {noun.chinese}#n")
     return NounPhrase(phrase, "it", noun)
 
 
@@ -209,7 +220,7 @@ def noun_phrase(w: Writer, noun: Noun, determiner: str, adjective: float = 0.25)
     if determiner in "td":
         return _pointed(w, noun, determiner, adjective)
     plural = determiner == "s"
-    inner = head(w, noun, plural, 0 if determiner in "nes" else adjective, determiner == "o")
+    inner = head(w, noun, plural, 0 if determiner in "nes" else adjective, "的" if determiner == "o" else "")
     if determiner == "s":
         return NounPhrase(inner, "they", noun)
     if determiner == "o":

@@ -57,7 +57,8 @@ POSTURES = {
 POSTURE_SCENES = (
     Scene("person", "on", "mat chair sofa bench", "sit"),
     Scene("person", "on", "bed floor grass mat", "sit"),
-    Scene("person", "in", "car garden classroom park kitchen room library office restaurant", "sit"),
+    Scene("person", "in", "garden classroom park kitchen room library office restaurant", "sit"),
+    Scene("person", "in", "car", "sit"),
     Scene("person", "on", "bus train", "sit"),
     Scene("person", "under", "tree", "sit stand lie"),
     Scene("person", "next to", "window door river lake", "sit stand"),
@@ -83,7 +84,7 @@ ACTIVITY_SCENES = (
     Scene("pet", "in", "garden park", "play:玩"),
     Scene("person", "in", "garden park", "sing:唱歌 dance:跳舞 rest:休息 walk:散步"),
     Scene("person", "in", "kitchen", "cook:做饭"),
-    Scene("person", "in", "room", "study:学习 sleep:睡觉 rest:休息 cry:哭"),
+    Scene("person", "in", "room", "study:学习 sleep:睡觉 rest:休息"),
     Scene("person", "in", "office", "work:工作 rest:休息"),
     Scene("person", "in", "library", "study:学习 work:工作", "-"),
     Scene("person", "at", "school", "study:学习 work:工作"),

@@ -157,6 +157,11 @@ def thing_for(w: Writer, form: str, verb: Verb) -> NounPhrase:
         letters = "".join(letter for letter in letters if letter in "tdoe") or "s"
     elif form in (*form_names("g"),):
         letters = letters.replace("2", "") or "s"
+    elif form == "already":  # 已经看了这本书
+        letters = "".join(letter for letter in letters if letter in "tdoe") or letters
     if not noun.classifier and (form in form_names("g") or form in GENERIC):
         letters = "s"
-    return noun_phrase(w, noun, w.pick(letters), 0 if verb.english == "make" else 0.25)
+    thing = noun_phrase(w, noun, w.pick(letters), 0 if verb.english == "make" else 0.25)
+    while thing.number == "they" and verb.english in ("ride", "drive") and form not in GENERIC:  # one rides one horse
+        thing = noun_phrase(w, noun, w.pick(letters))
+    return thing

@@ -71,15 +71,20 @@ ATTRIBUTES = _adjectives("""
     small        小       - - cat dog fish bird rabbit monkey cake tree house room table
     small        小       - - box bag boat city village shop park cup bowl knife car chair
     little       小       - - girl boy dog cat bird rabbit monkey
-    red          红       - - apple flower hat shirt skirt coat bag
-    red          红色     - - vehicle box chair sofa umbrella ball balloon door pen pencil mat house cup
-    white        白       - - cat dog horse rabbit flower hat shirt coat skirt cow chicken duck
-    white        白色     - - vehicle box chair house phone door boat cup bag sofa
-    black        黑       - - cat dog horse hat shirt coat skirt bag pig
-    black        黑色     - - vehicle umbrella phone pen camera computer sofa bird
-    blue         蓝色     - - vehicle box hat shirt coat skirt bag umbrella pen pencil door balloon boat bird mat cup
-    yellow       黄色     - - flower bird hat shirt coat umbrella pencil ball bus mat balloon
-    green        绿色     - - door hat shirt coat umbrella ball pen mat bench bicycle
+    red          红       - - apple flower hat shirt skirt coat bag door pen ball
+    red          红色     - - vehicle box chair sofa umbrella balloon pencil mat house cup
+    white        白       - - cat dog horse rabbit flower hat shirt coat skirt cow chicken duck bag boat
+    white        白色     - - vehicle box chair house phone cup sofa
+    black        黑       - - cat dog horse hat shirt coat skirt bag pig pen
+    black        黑色     - - vehicle umbrella phone camera computer sofa
+    blue         蓝       - - pen
+    blue         蓝色     - - vehicle box hat shirt coat skirt umbrella pencil balloon mat cup
+    blue         蓝色的   - - door boat bag
+    yellow       黄       - - flower ball
+    yellow       黄色     - - hat shirt coat umbrella pencil bus mat balloon
+    green        绿       - - ball
+    green        绿色     - - hat shirt coat umbrella mat bench bicycle
+    green        绿色的   - - door
     new          新       - - reading dictionary tool device bag watch hat clothes furniture seat house vehicle bicycle
     new          新       - - cup bowl toy friend teacher student job film song umbrella mat bus balloon
     old          旧       - - reading dictionary map photo computer phone camera bag watch hat

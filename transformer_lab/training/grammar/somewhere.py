@@ -17,6 +17,14 @@ from .writer import Writer
 _ANIMAL_POSTURE = ("progressive", "progressive", "past", "past", "past", "past_negative", "often", "like_to", "progressive_negative",
                    "progressive_question")  # fmt: skip
 _PERSON_POSTURE = (*_ANIMAL_POSTURE, "want", "please", "do_not", "let_us", "may", "may_question", "like_to_question")
+_RIDING_POSTURE = (
+    "progressive",
+    "progressive",
+    "past",
+    "past_negative",
+    "progressive_negative",
+    "progressive_question",
+)
 _SLEEP_POSTURE = ("past", "past_negative", "often", "like_to", "like_to_negative")
 _ACTIVITY = ("progressive", "progressive", "still", "progressive_negative", "progressive_question", "often", "like_to",
              "like_to_negative", "want", "want_question", "future")  # fmt: skip
@@ -26,8 +34,14 @@ _DOING = (("working", "工作"), ("studying", "学习"), ("cooking", "做饭"), 
 
 def _where(w: Writer, scene: Scene, letters: str = "eeetdo") -> tuple[str, str, Phrase]:
     name = w.pick(scene.where.split())
-    shore = name in ("river", "lake", "sea") and scene.preposition == "next to"
-    english, chinese = located(scene.preposition, "边" if shore else scene.after)
+    after = scene.after
+    if name in ("river", "lake", "sea") and scene.preposition == "next to":
+        after = "边"
+    elif after == "下" and name not in ("bed", "tree"):  # 床下, but 桌子下面
+        after = "下面"
+    elif name == "door":
+        after = after.removesuffix("面")  # 门前, 门后
+    english, chinese = located(scene.preposition, after)
     return english, chinese, place(w, name, letters)
 
 
@@ -46,7 +60,9 @@ def posture(w: Writer) -> Sentence:
     scene = w.pick(POSTURE_SCENES)
     name = w.pick(scene.verbs.split())
     human = scene.what == "person"
-    form = w.pick(_SLEEP_POSTURE if name == "sleep" else _PERSON_POSTURE if human else _ANIMAL_POSTURE)
+    forms = _RIDING_POSTURE if "bus" in scene.where or "car" in scene.where.split() else _ANIMAL_POSTURE
+    forms = _PERSON_POSTURE if human and forms is _ANIMAL_POSTURE else forms
+    form = w.pick(_SLEEP_POSTURE if name == "sleep" else forms)
     if name == "lie" and form == "let_us":
         form = "past"
     if form in IMPERATIVES:
@@ -80,11 +96,14 @@ def activity(w: Writer) -> Sentence:
     name, _, action = w.pick(scene.verbs.split()).partition(":")
     past = {"sing": "sang", "swim": "swam", "sleep": "slept"}.get(name, "")
     verb = Verb(name, action, past, ing={"dance": "dancing", "swim": "swimming"}.get(name, ""), subjects=scene.what)
-    letters = "eea" if scene.localizer == "-" else "eeetdo"
-    english, chinese, where = _where(w, scene, letters)
     form = w.pick(_ACTIVITY if "person" in scene.what or scene.what == "young" else _ACTIVITY[:7])
+    letters = "eeetdo" if scene.localizer != "-" else "e" if form.endswith("_negative") else "eea"
+    english, chinese, where = _where(w, scene, letters)
     who = actor(w, form, verb)
-    return say(w, form, who, VerbPhrase(verb, english, f"{chinese} {action}#v", (("p", where),), ""))
+    what = VerbPhrase(verb, english, f"{chinese} {action}#v", (("p", where),), "")
+    while "从来不在一" in (sentence := say(w, form, who, what))[0].chinese:  # no 一 under negation
+        pass
+    return sentence
 
 
 def being_there(w: Writer) -> Sentence:

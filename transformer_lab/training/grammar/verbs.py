@@ -28,7 +28,8 @@ TRANSITIVE = (
     Verb("watch", "看", forms="hpngfwlaeqk", objects="film television", determiners="a2td"),
     Verb("listen to", "听", forms="hgfwlk", objects="music song", determiners="td"),
     Verb("look for", "找", forms="gw", determiners="oae",
-         objects="key phone umbrella ticket hat cat dog pen bag watch ball job"),
+         objects="key phone umbrella ticket hat cat dog pen bag watch ball"),
+    Verb("look for", "找", forms="gw", objects="job", determiners="n"),
     Verb("wait for", "等", forms="g", objects="bus train", determiners="e"),
     Verb("feed", "喂", "fed", forms="hpngfwmqk", objects="cat dog bird rabbit farm fish", determiners="eo", times="day"),
     Verb("drive", "开", "drove", "driven", "driving", forms="cw", objects="car bus", determiners="td"),
@@ -102,13 +103,14 @@ STATIVE_THING = (
 )  # fmt: skip
 
 INTRANSITIVE = (
-    Verb("sleep", "睡觉", "slept", forms="gwm", subjects="person animal"),
+    Verb("sleep", "睡觉", "slept", forms="gwm"),
+    Verb("sleep", "睡觉", "slept", forms="g", subjects="animal"),
     Verb("run", "跑步", "ran", "run", "running", forms="hgfwlk"),
     Verb("swim", "游泳", "swam", "swum", "swimming", forms="hpngfwcslqku"),
     Verb("sing", "唱歌", "sang", "sung", forms="hpngfwclqku"),
     Verb("dance", "跳舞", ing="dancing", forms="hpngfwclqku"),
-    Verb("cry", "哭", forms="pngqyk!"),
-    Verb("laugh", "笑", forms="pngqyk!"),
+    Verb("cry", "哭", forms="pngqxk!"),
+    Verb("laugh", "笑", forms="pngqxk!"),
     Verb("work", "工作", forms="hpngfwsqm"),
     Verb("study", "学习", forms="hngfwsm"),
     Verb("rest", "休息", forms="gwsnfqu"),
@@ -118,8 +120,8 @@ INTRANSITIVE = (
     Verb("take a walk", "散步", "took", "taken", ing="taking", forms="hgwlfu"),
     Verb("fly", "飞", "flew", "flown", forms="g", subjects="bird"),
     Verb("come", "来", "came", "come", ing="coming", forms="pnfsqky!"),
-    Verb("leave", "走", "left", ing="leaving", forms="panfmqky!"),
-    Verb("arrive", "到", ing="arriving", forms="panfky!"),
+    Verb("leave", "走", "left", ing="leaving", forms="panfmqkt!"),
+    Verb("arrive", "到", ing="arriving", forms="panfkt!"),
     Verb("play basketball", "打篮球", forms="hngfwlcqku"),
     Verb("play football", "踢足球", forms="hngfwlcqku"),
     Verb("play the piano", "弹钢琴", forms="hgfwlcqku"),
@@ -134,7 +136,7 @@ DITRANSITIVE = (  # each with its Chinese template: {i} is who gets it
     (Verb("lend", "借给", "lent", forms="pnfwqikr", determiners="a2td",
           objects="book novel dictionary umbrella bicycle camera pen car"), "借给#v + {i} {o}"),
     (Verb("send", "寄给", "sent", forms="pnfwkr", objects="letter book photo gift", determiners="a2td", times="week"),
-     "寄给#v + {i} {o}"),
+     "给#v {i} 寄#v + {o}"),
     (Verb("sell", "卖给", "sold", forms="pnfw", objects="house vehicle horse cow picture", determiners="atd", times="week"),
      "卖给#v + {i} {o}"),
     (Verb("show", "给看", "showed", "shown", forms="pnfwir", objects="photo picture letter map ticket", determiners="atdo"),
@@ -149,3 +151,9 @@ DITRANSITIVE = (  # each with its Chinese template: {i} is who gets it
      "教#v {i} {o}"),
 )  # fmt: skip
 MOVING = ("give", "lend", "send", "sell")  # these also say: he gave this book to me, 他把这本书给了我
+DISPOSING = {  # and these: she has already closed the door, 她已经把门关上了; in which forms
+    "open": ("past_question", "already"),
+    "close": ("past_question", "already"),
+    "wash": ("past_question", "already"),
+    "sell": ("past", "past_question", "already"),
+}
