@@ -45,7 +45,7 @@ def config_of(part) -> dict:
 def random_cases(config: dict, count: int, seed: int) -> list[dict]:
     """Sentences of 1 to 12 words with random settings; about one in ten hides every word."""
     rng = random.Random(seed)
-    known = [config["vocabulary"].index(word) for word in config["words"]]
+    known = [config["vocabulary"].index(word) for word in config["words"]] + [config["mask_id"]] * 5
     cases = []
     for _ in range(count):
         S = rng.randint(1, 12)
@@ -404,6 +404,31 @@ def test_an_example_replaces_what_was_being_typed(browser, tmp_path):
             assert card.locator(".helper").inner_text().startswith("Write with the")
 
 
+def test_a_covered_word_can_be_typed_given_and_picked(browser, tmp_path):
+    words = "the cat <mask> on the mat".split()
+    part = attention_playground(load_world(), [" ".join(words)], query="<mask>")
+    word, probability = playground_reference(load_world(), words, query=2).expected[0]
+    with window(browser, tmp_path, document(part.html)) as opened:
+        card = opened.page.locator(".card")
+        field, picked = card.get_by_role("textbox"), card.get_by_role("combobox")
+
+        def is_covered() -> bool:
+            said = card.inner_text()
+            assert "NaN" not in said
+            return "In place of <mask>, expect" in said
+
+        assert is_covered() and picked.input_value() == "<mask>"
+        assert card.locator(".expect").inner_text().split()[:2] == [word, f"{probability:.2f}"]
+        field.fill("the cat sat on the mat")
+        assert not is_covered()
+        field.fill("The cat <mask> on the mat.")
+        assert is_covered()
+        picked.select_option("slept")
+        assert field.input_value() == "the cat slept on the mat" and not is_covered()
+        picked.select_option("<mask>")
+        assert field.input_value() == " ".join(words) and is_covered()
+
+
 def test_capitals_and_full_stops_are_read_as_words(browser, tmp_path):
     with window(browser, tmp_path, document(playground().html)) as opened:
         field = opened.page.locator(".card").get_by_role("textbox")
@@ -487,7 +512,7 @@ def test_odd_labels_show_as_typed_and_run_nothing(browser, tmp_path):
                 assert opened.page.locator(".title bdi").first.text_content() == sentence[place]
             assert shown(opened.page)["words"] == sentence
             assert opened.page.locator(".map tbody th").all_text_contents() == sentence
-        assert opened.page.locator("option").all_text_contents() == sorted(ODD_LABELS)
+        assert opened.page.locator("option").all_text_contents() == [*sorted(ODD_LABELS), "<mask>"]
         assert opened.page.evaluate("window.hacked") is None
         tag = opened.page.evaluate(
             f"[...document.querySelector('{part.tag}').shadowRoot.querySelectorAll('script, img, s, b')].length"

@@ -68,6 +68,9 @@
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     return [...(function* () { while (walker.nextNode()) yield walker.currentNode; })()];
   });
+  for (const node of texts.filter((one) => one.getRootNode() !== document)) {
+    if (/^\s*(NaN|undefined|null|-?Infinity)\s*$|\[object /.test(node.data)) report('number', `an explorer shows ${node.data.trim()}`);
+  }
   for (const node of texts) {
     const inside = node.parentElement ?? node.getRootNode().host;
     if (inside.closest('script, style, noscript, mjx-container, textarea')) continue;

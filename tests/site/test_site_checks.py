@@ -37,6 +37,10 @@ BROKEN = {
     "a page that is too wide": ("overflow", '<div style="width:2000px">wide</div>'),
     "a picture cut at the edge": ("overflow", f'<div style="overflow:hidden"><img alt="A" width="2000" src="{PIXEL}"></div>'),
     "something wide that is folded away": ("overflow", '<details><summary>s</summary><p style="width:2000px">w</p></details>'),
+    "an explorer that shows no number": (
+        "number",
+        "<div id='e'></div><script>e.attachShadow({mode: 'open'}).innerHTML = '<p>weight <b>NaN</b></p>'</script>",
+    ),
     "a formula left raw": ("math", '<span class="math">\\(x\\)</span>'),
     "dollars left in the text": ("math", "<p>so $$x$$ is</p>"),
     "a dollar formula left in the text": ("math", "<p>so $x_i$ is</p>"),

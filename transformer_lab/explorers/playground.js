@@ -36,7 +36,7 @@ function build(card, config) {
   const state = { ...start(), words: config.sentence };
   const app = {
     config, text, state, allowed: null, query: null,
-    known: new Map(config.words.map((word) => [word, config.vocabulary.indexOf(word)])),
+    known: new Map([...config.words, config.vocabulary[config.mask_id]].map((word) => [word, config.vocabulary.indexOf(word)])),
     change(patch) { Object.assign(state, patch); draw(); },
     setWords(words) { app.change({ words }); },
     hide(place, isHidden) {

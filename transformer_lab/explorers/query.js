@@ -91,14 +91,15 @@ function expectPanel(app) {
     return { node: h('div', { class: 'row' }, button, h('span', { class: 'track' }, bar), number), button, bar, number };
   });
   list.append(...lines.map((line) => line.node));
-  const select = h('select', { class: 'field', onchange: () => put(select.value) }, ...config.words.map((word) => h('option', { value: word }, word)));
+  const select = h('select', { class: 'field', onchange: () => put(select.value) }, ...[...app.known.keys()].map((word) => h('option', { value: word }, word)));
   const changed = h('span', {}), fits = h('p', { class: 'quiet' });
   const node = h('div', { class: 'block' }, title, list, h('label', { class: 'inline quiet' }, changed, select), fits);
   return {
     node,
     draw(result) {
       const word = state.words[app.query];
-      refill(title, word, () => phrase(text.expect_title, { word: strong(word) }));
+      const isCovered = app.known.get(word) === config.mask_id;
+      refill(title, word, () => phrase(isCovered ? text.expect_covered : text.expect_title, { word: strong(word) }));
       result.expected.forEach(({ word: expected, probability }, i) => {
         refill(lines[i].button, expected, () => [strong(expected)]);
         slide(lines[i].bar, probability);
