@@ -18,6 +18,7 @@ DRAWINGS = {
     "self_attention": diagrams.self_attention,
     "multi_head": diagrams.multi_head,
     "encoder_layer": diagrams.encoder_layer,
+    "kv_cache": diagrams.kv_cache,
 }
 
 

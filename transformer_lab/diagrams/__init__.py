@@ -10,3 +10,4 @@ from .architecture import architecture as architecture
 from .self_attention import self_attention as self_attention
 from .multi_head import multi_head as multi_head
 from .encoder_layer import encoder_layer as encoder_layer
+from .kv_cache import kv_cache as kv_cache
