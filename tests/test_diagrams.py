@@ -15,6 +15,7 @@ STATIC = Path(__file__).resolve().parent.parent / "book" / "_static"
 SVG = "{http://www.w3.org/2000/svg}"
 DRAWINGS = {
     "architecture": diagrams.architecture,
+    "two_readers": diagrams.two_readers,
     "self_attention": diagrams.self_attention,
     "multi_head": diagrams.multi_head,
     "encoder_layer": diagrams.encoder_layer,

@@ -7,6 +7,7 @@ with `Canvas`.
 from .style import Diagram as Diagram
 from .canvas import Canvas as Canvas
 from .architecture import architecture as architecture
+from .two_readers import two_readers as two_readers
 from .self_attention import self_attention as self_attention
 from .multi_head import multi_head as multi_head
 from .encoder_layer import encoder_layer as encoder_layer
