@@ -18,6 +18,7 @@ DRAWINGS = {
     "two_readers": diagrams.two_readers,
     "self_attention": diagrams.self_attention,
     "multi_head": diagrams.multi_head,
+    "feed_forward": diagrams.feed_forward,
     "encoder_layer": diagrams.encoder_layer,
     "kv_cache": diagrams.kv_cache,
 }

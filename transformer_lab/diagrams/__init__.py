@@ -10,5 +10,6 @@ from .architecture import architecture as architecture
 from .two_readers import two_readers as two_readers
 from .self_attention import self_attention as self_attention
 from .multi_head import multi_head as multi_head
+from .feed_forward import feed_forward as feed_forward
 from .encoder_layer import encoder_layer as encoder_layer
 from .kv_cache import kv_cache as kv_cache
