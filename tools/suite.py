@@ -20,6 +20,7 @@ from book import build, clean_environment, is_current
 ROOT = Path(__file__).resolve().parent.parent
 NBVAL = ("--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", "--nbval-sanitize-with=tests/nbval_sanitize.cfg")
 IN_ORDER = ("-p", "no:randomly")  # the cells of a notebook, and the pages of a site, have an order
+TOGETHER = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadfile")  # one process a core; what a file sets up is set up once
 NO_BROWSER = "no browser"
 
 
@@ -40,13 +41,13 @@ def chapters() -> str:
 
 
 def unit() -> str:
-    """The unit tests, in random order."""
-    return run("-m", "pytest", "--ignore=tests/site")
+    """The unit tests, in random order, one process a core."""
+    return run("-m", "pytest", *TOGETHER, "--ignore=tests/site")
 
 
 def fast_unit() -> str:
     """The unit tests that are not slow and open no browser."""
-    return run("-m", "pytest", "--ignore=tests/site", "-m", "not slow and not browser")
+    return run("-m", "pytest", *TOGETHER, "--ignore=tests/site", "-m", "not slow and not browser")
 
 
 def outputs() -> str:
