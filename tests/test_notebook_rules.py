@@ -1,5 +1,6 @@
 """Each rule of tools/notebook_rules.py refuses what it is there to refuse, and nothing else."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -234,6 +235,31 @@ def test_a_whole_chapter_is_fine():
 )
 def test_markdown_that_only_the_book_understands_is_refused(prose):
     assert "use plain Markdown" in broken(rules.plain_markdown, prose)
+
+
+TASK = "**1. One.** Show it.\n*Hint:* look.\n\n<details><summary>Solution</summary>\n\n```python\nassert 1\n```\n\n</details>"
+TASKS = f"# T\n\n## Exercises\n\n{TASK}\n\n{TASK.replace('1. One', '2. Two')}\n\n## Summary\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (TASK, "", "has 1 exercises .* and 1 folded solutions"),
+        ("**2. Two.**", "Two.", "has 1 exercises .* and 2 folded solutions"),
+        ("*Hint:* look.\n\n<details><summary>Solution</summary>\n\n```python\nassert 1\n```\n\n</details>\n\n**2", "**2", "2 exercises .* 1 folded"),
+        ("*Hint:* look.\n\n<details><summary>Solution</summary>\n\n```python\nassert 1\n```\n\n</details>\n\n##",
+         "<details><summary>Solution</summary>\n\n```python\nassert 1\n```\n\n</details>\n\n##", "2 exercises but 1 hints"),
+        ("assert 1\n```\n\n</details>\n\n##", "1\n```\n\n</details>\n\n##", "the solution of exercise 2 checks nothing"),
+    ],
+)  # fmt: skip
+def test_exercises_that_lack_something_are_refused(before, after, message):
+    assert before in TASKS
+    assert re.search(message, broken(rules.exercises, TASKS.replace(before, after, 1)))
+
+
+def test_whole_exercises_are_fine_and_so_is_a_page_without_any():
+    assert broken(rules.exercises, TASKS) == broken(rules.exercises, "# T\n\n## Summary") == ""
+    assert list(rules.solutions(notebook(TASKS, "```python\nno solution\n```"))) == ["assert 1\n"] * 2
 
 
 def test_plain_markdown_is_fine():

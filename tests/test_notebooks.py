@@ -17,7 +17,7 @@ import notebooks
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = notebooks.chapter_names(ROOT)
 RULES = (
-    rules.chapter_shape, rules.plain_markdown, rules.known_tags, rules.no_semicolon, rules.alternative_text, rules.live_panels,
+    rules.chapter_shape, rules.exercises, rules.plain_markdown, rules.known_tags, rules.no_semicolon, rules.alternative_text, rules.live_panels,
     rules.expected_errors, rules.stable_outputs,
 )  # fmt: skip
 
@@ -62,11 +62,13 @@ def text_outputs(cells):
     return found
 
 
-def run_guarded(notebook, folder, times=1):
-    """Run a chapter several times in one kernel: the cells of each run, what it wrote outside, the first run's seconds."""
+def run_guarded(notebook, folder, times=1, then=()):
+    """Run a chapter several times in one kernel, and code after it: the cells of each run, what it wrote outside, the first
+    run's seconds.
+    """
     count = len(notebook.cells)
     copies = [copy.deepcopy(cell) for _ in range(times) for cell in notebook.cells]
-    cells = [v4.new_code_cell(GUARD), *copies, v4.new_code_cell(REPORT)]
+    cells = [v4.new_code_cell(GUARD), *copies, *map(v4.new_code_cell, then), v4.new_code_cell(REPORT)]
     whole = nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
     for cell in whole.cells:
         if cell.cell_type == "code":
@@ -81,7 +83,7 @@ def run_guarded(notebook, folder, times=1):
     )
     took = seconds(nbformat.from_dict({"cells": whole.cells[1 : count + 1]}))
     written = whole.cells[-1].outputs[0].text.strip()
-    ran = normalise(whole, "guarded").cells[1:-1]
+    ran = normalise(whole, "guarded").cells[1 : times * count + 1]
     return [ran[k * count : (k + 1) * count] for k in range(times)], written, took
 
 
@@ -120,13 +122,25 @@ def test_every_chapter_is_in_the_table_of_contents(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_runs_offline_twice_in_one_kernel(name, tmp_path):
+def test_a_chapter_runs_offline_twice_in_one_kernel_and_its_solutions_run(name, tmp_path):
     stored = read_notebook(ROOT / "notebooks" / f"{name}.ipynb")
-    (first, second), written, took = run_guarded(stored, tmp_path, times=2)
+    (first, second), written, took = run_guarded(stored, tmp_path, times=2, then=rules.solutions(stored))
     assert text_outputs(first) == text_outputs(stored.cells)
     assert text_outputs(second) == text_outputs(first)
     assert written == "[]", f"the chapter wrote outside a temporary folder: {written}"
     assert took < 60, f"one run took {took:.0f} s"
+
+
+@pytest.mark.parametrize("name", [name for name in CHAPTERS if name < "12"])  # what follows is no lesson
+def test_every_lesson_has_exercises(name):
+    text = "\n".join(cell.source for cell in read_notebook(ROOT / "notebooks" / f"{name}.ipynb").cells)
+    assert "\n## Exercises\n" in text
+
+
+@pytest.mark.slow
+def test_a_solution_that_fails_is_noticed(tmp_path):
+    with pytest.raises(ChapterError, match="wrong by one"):
+        run_guarded(toy("n = 1"), tmp_path, then=["assert n == 2, 'wrong by one'"])
 
 
 @pytest.mark.slow

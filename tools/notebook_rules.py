@@ -27,6 +27,8 @@ MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
 FENCED = re.compile(r"^(`{3,}|~{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 CODE_SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)[^\n]+?(?<!`)\1(?!`)")
 MYST = re.compile(r"^(?:`{3,}|~{3,}|:{3,})\s*\{[^`\n]*|\{[\w:.+-]+\}``", re.MULTILINE)
+SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>(.*?)</details>", re.DOTALL)
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^(#{1,6}) +(.+)$", re.MULTILINE)
 TRACES = {
     "a memory address": re.compile(r"\b0x[0-9a-f]{6,}"),
@@ -214,6 +216,31 @@ def chapter_shape(notebook: NotebookNode) -> Iterator[str]:
         yield "has no section 'Summary'"
 
 
+def solutions(notebook: NotebookNode) -> Iterator[str]:
+    """The code of every folded solution, in order."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for folded in SOLUTION.findall(cell.source):
+                yield "\n\n".join(PYTHON.findall(folded))
+
+
+def exercises(notebook: NotebookNode) -> Iterator[str]:
+    """Where there are exercises: two or more, each with a hint and a folded solution that checks itself."""
+    text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    _, found, section = text.partition("\n## Exercises\n")
+    if not found:
+        return
+    section = section.split("\n## ")[0]
+    tasks, hints, solved = len(re.findall(r"(?m)^\*\*\d+\. ", section)), len(re.findall(r"\*Hint", section)), list(solutions(notebook))
+    if not tasks == len(solved) >= 2:
+        yield f"has {tasks} exercises (**1. …) and {len(solved)} folded solutions; it needs two or more, one solution each"
+    if hints < tasks:
+        yield f"has {tasks} exercises but {hints} hints (*Hint: …*)"
+    for number, code in enumerate(solved, start=1):
+        if "assert" not in code:
+            yield f"the solution of exercise {number} checks nothing: end it with an assertion"
+
+
 def plain_markdown(notebook: NotebookNode) -> Iterator[str]:
     """Prose is Markdown that Colab and GitHub show too: no MyST directive, no MyST role."""
     for cell in notebook.cells:
@@ -227,6 +254,7 @@ def broken_rules(notebook: NotebookNode, template: str, public: set[str]) -> Ite
     yield from setup_cell(notebook, template)
     yield from one_story(notebook, public)
     for rule in (
-        chapter_shape, plain_markdown, known_tags, no_semicolon, alternative_text, live_panels, expected_errors, stable_outputs,
+        chapter_shape, exercises, plain_markdown, known_tags, no_semicolon, alternative_text, live_panels, expected_errors,
+        stable_outputs,
     ):  # fmt: skip
         yield from rule(notebook)
