@@ -136,7 +136,7 @@ def heat_map(weights: Sequence[Sequence[float]], rows: Sequence[str], columns: S
         for label, line in zip(rows, weights, strict=True)
     )
     return (
-        f'<p>{escape(caption)}</p><div style="overflow-x:auto"><table aria-label="{html.escape(caption)}" '
+        f'<p>{escape(caption)}</p><div style="overflow-x:auto" tabindex="0"><table aria-label="{html.escape(caption)}" '
         'style="border-collapse:collapse;margin:0;background:#fff;color:#18202c;font-size:14px">'
         f'<thead><tr style="background:#fff"><td style="{cell}"></td>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     )
