@@ -20,6 +20,7 @@ DRAWINGS = {
     "multi_head": diagrams.multi_head,
     "feed_forward": diagrams.feed_forward,
     "encoder_layer": diagrams.encoder_layer,
+    "decoder_layer": diagrams.decoder_layer,
     "kv_cache": diagrams.kv_cache,
 }
 

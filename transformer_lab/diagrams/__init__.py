@@ -12,4 +12,5 @@ from .self_attention import self_attention as self_attention
 from .multi_head import multi_head as multi_head
 from .feed_forward import feed_forward as feed_forward
 from .encoder_layer import encoder_layer as encoder_layer
+from .decoder_layer import decoder_layer as decoder_layer
 from .kv_cache import kv_cache as kv_cache
