@@ -22,6 +22,7 @@ DRAWINGS = {
     "encoder_layer": diagrams.encoder_layer,
     "decoder_layer": diagrams.decoder_layer,
     "kv_cache": diagrams.kv_cache,
+    "gradient_flow": diagrams.gradient_flow,
 }
 
 

@@ -14,3 +14,4 @@ from .feed_forward import feed_forward as feed_forward
 from .encoder_layer import encoder_layer as encoder_layer
 from .decoder_layer import decoder_layer as decoder_layer
 from .kv_cache import kv_cache as kv_cache
+from .gradient_flow import gradient_flow as gradient_flow
