@@ -41,6 +41,8 @@ def guard(event, arguments):
         raise PermissionError(f"no network here: {arguments[0]}")
     if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
         note(arguments[0])
+    if event in ("os.remove", "os.rmdir") and arguments[1] != -1:  # inside a folder that rmtree empties, and then removes by name
+        return
     if event in ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate"):
         note(arguments[0])
 
