@@ -17,7 +17,7 @@ help:
 	@echo "make serve        serve the built book on this machine (PORT=8000)"
 	@echo "make test         every test: lint, unit, chapters, and every page in a real browser"
 	@echo "make check        the fast part of the tests, under a minute"
-	@echo "make notebooks    execute the chapters' texts (notebooks/src) and write the notebooks"
+	@echo "make notebooks    execute the chapters' texts (notebooks/src), write the notebooks and the claims ledger"
 	@echo "make lab          open the chapters in JupyterLab"
 	@echo "make mutants      make every known mistake in a copy of the package; the tests must notice each (long)"
 	@echo "make constraints  write the versions of the environment to constraints.txt"
@@ -42,6 +42,7 @@ check: environment
 
 notebooks: environment
 	@$(RUN) tools/notebooks.py build
+	@$(RUN) tools/ledger.py write
 
 lab: environment
 	@$(RUN) -m jupyterlab notebooks
