@@ -173,7 +173,8 @@ def test_a_calculation_in_the_sentence_is_done_again():
         ("It is 58 % of all.", "share", "{'share': '57.7%'}", "shown"),
         ("It is 12.5 % of all.", "DataTable(rows)", "Own place, %\n  river\n  87.5  12.5", "shown"),
         ("A table of 2,560,000 numbers.", "count", "2560000", "shown"),
-        ("We train for 220 steps.", "train(steps=220)", "", "set"),
+        ("We train for 220 steps.", "history = train(steps=220)", "", "set"),
+        ("We start with 0.37 of it.", "layer.weight.mul_(0.37)", "", "set"),
         ("We train for 120 steps.", "def train(steps=120):\n    return steps", "", "set"),
     ],
 )
@@ -198,6 +199,8 @@ def test_an_assertion_is_preferred_to_an_output_and_that_to_a_setting():
         "row = rows[137]",
         "x.sum(dim=137)",
         "assert 10 < steps < 1000",
+        "assert 137 < steps < 139",
+        "ax.plot(steps, lw=137)",
         "this is no Python 137",
         "# 137 steps",
     ],

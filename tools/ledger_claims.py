@@ -133,7 +133,7 @@ class Lesson:
             for number in {number.text: number for number in sentence.numbers}.values():
                 proof = self.proof(sentence, number)
                 if proof and proof.kind != GIVEN:
-                    wrong = replace(number, text="", value=number.value + 2 * number.half, known="", among=())
+                    wrong = replace(number, text="", value=number.value + (2 * number.half or number.value), known="", among=())
                     noticed, total = noticed + (self.proof(sentence, wrong) is None), total + 1
         return noticed, total
 

@@ -61,7 +61,7 @@ class Found:
         """Whether this is the number that was written."""
         if self.low != self.high:
             return number.within(self.low, self.high)
-        if number.unit in self.units and number.fits(self.low, number.unit):
+        if self.kind != SET and number.unit in self.units and number.fits(self.low, number.unit):
             return True
         share = number.unit != "%" or not self.low.is_integer() or self.text.endswith("%")  # 2 is 200 % only where it says so
         return share and number.fits(self.low)
@@ -102,10 +102,21 @@ def is_quiz(node: ast.AST) -> bool:
     return called(node).split(".")[-1] in QUIZZES
 
 
+def interval(node: ast.AST) -> tuple[float, float] | None:
+    """The ends of the interval that a comparison such as 0.55 < share < 0.6 asserts."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 2 or {type(op) for op in node.ops} - {ast.Lt, ast.LtE, ast.Gt, ast.GtE}:
+        return None
+    first, last = calculate(node.left), calculate(node.comparators[-1])
+    return None if first is None or last is None else (min(first, last), max(first, last))
+
+
 def children(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node in which numbers are quantities: no quiz, no index, no axis."""
+    """The parts of a node in which numbers are quantities: no quiz, no index, no axis, no end of an interval."""
     if isinstance(node, ast.Subscript):
         yield node.value
+        return
+    if interval(node):
+        yield node.comparators[0]
         return
     for child in ast.iter_child_nodes(node):
         axis = isinstance(child, ast.keyword) and child.arg in PLACES
@@ -128,12 +139,8 @@ def literals(node: ast.AST, strings: bool = False) -> Iterator[tuple[float, str]
 
 
 def intervals(node: ast.AST) -> Iterator[tuple[float, float, str]]:
-    """The intervals that comparisons assert: 0.55 < share < 0.6."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Compare) and len(part.ops) == 2:
-            ends = calculate(part.left), calculate(part.comparators[-1])
-            if None not in ends and not {type(op) for op in part.ops} - {ast.Lt, ast.LtE, ast.Gt, ast.GtE}:
-                yield min(ends), max(ends), ast.unparse(part)
+    """The intervals that a statement asserts, each with its text."""
+    return ((*ends, ast.unparse(part)) for part in ast.walk(node) if (ends := interval(part)))
 
 
 def numbers_shown(text: str) -> Iterator[tuple[float, str]]:
@@ -185,7 +192,8 @@ def from_source(source: str, cell: int) -> Iterator[Found]:
             yield from (Found(ASSERTED, v, v, text, where, cell, units, about) for v, text in literals(checked, strings=True))
             yield from (Found(ASSERTED, low, high, text, where, cell, units, about) for low, high, text in intervals(checked))
             continue
-        parts = [node]
+        only_shown = isinstance(node, ast.Expr) and not called(node.value).endswith("_")  # weight.mul_(0.3) sets something
+        parts = [] if only_shown else [node]
         if isinstance(node, COMPOUND):
             parts = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt | ast.ExceptHandler)]
         for part in parts:
