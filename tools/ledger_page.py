@@ -19,8 +19,8 @@ KINDS = {
 OPENING = """# Claims ledger
 
 Every sentence of the chapters that states a number or a cost, and what stands behind it (断言账本). This page is written by a
-program that reads the chapters as they were last run; a test fails when a number has no evidence, when it is changed on one side
-only, or when this page is not what the program would write.
+program that reads the chapters as they were last run; a test fails when a number has no evidence or when this page is not what the
+program would write.
 
 {kinds}
 
@@ -29,9 +29,9 @@ rounds to it. A small number speaks only for a sentence that shares a word with 
 number down only if it is narrow.
 
 **What the program cannot see.** Numbers that are written as words (*twice*, *a third*, *seven*), 0 and 1, names of things that have a
-number (chapters, layers, positions), the constants inside a formula, and what a figure's description says. And it finds numbers, not
-meanings: another number of the same size beside the sentence would satisfy it. To know how often that happens it makes every number
-wrong by one in its last place and looks again: of {all} such errors it notices {noticed}.
+number (chapters, layers, positions), the constants inside a formula, and what quizzes, headings and the descriptions of figures say.
+And it finds numbers, not meanings: another number of the same size beside the sentence would satisfy it. To know how often that
+happens it makes every number wrong by one in its last place and looks again: of {all} such errors it notices {noticed}.
 
 {counts}
 """
