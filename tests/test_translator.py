@@ -423,7 +423,7 @@ def test_the_file_and_its_card():
     assert path.stat().st_size == card["bytes"] <= 4_000_000
     assert len(card["seeds"]) >= 3 and card["trained"]["article_right"] == 3
     assert card["trained"]["tatoeba"]["beam"]["bleu"] > 36.6
-    assert card["cpu_seconds"] * card["best_epoch"] / card["recipe"]["epochs"] <= 1800
+    assert card["cpu_seconds"] <= 1800
     low, _, high = card["min_median_max"]["bleu"]
     assert low <= card["trained"]["tatoeba"]["beam"]["bleu"] <= high
 

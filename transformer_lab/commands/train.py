@@ -54,8 +54,8 @@ def _add_world(models: argparse._SubParsersAction) -> None:
 def _add_translator(models: argparse._SubParsersAction) -> None:
     translator = models.add_parser(
         "translator",
-        help="the translator from English to Chinese, about half an hour a seed",
-        description="Trains the translator from English to Chinese, about half an hour a seed on one CPU thread, on sentences of "
+        help="the translator from English to Chinese, about 25 minutes a seed",
+        description="Trains the translator from English to Chinese, about 25 minutes a seed on one CPU thread, on sentences of "
         "Tatoeba and of the book's own grammar. Ctrl-C ends it with nothing lost: the same command with --resume goes on, bit "
         "for bit. Under torchrun several processes share every batch.",
         epilog="Example: python -m transformer_lab train translator --tatoeba cmn-eng.zip --seed 0 1 2 --out translator.safetensors",
