@@ -237,7 +237,8 @@ def test_markdown_that_only_the_book_understands_is_refused(prose):
     assert "use plain Markdown" in broken(rules.plain_markdown, prose)
 
 
-TASK = "**1. One.** Show it.\n*Hint:* look.\n\n<details><summary>Solution</summary>\n\n```python\nassert 1\n```\n\n</details>"
+SOLVED = "<details><summary>Solution</summary>\n\n```python\nassert 1\n```\n\n</details>"
+TASK = f"**1. One.** Show it.\n*Hint:* look.\n\n{SOLVED}"
 TASKS = f"# T\n\n## Exercises\n\n{TASK}\n\n{TASK.replace('1. One', '2. Two')}\n\n## Summary\n"
 
 
@@ -246,9 +247,8 @@ TASKS = f"# T\n\n## Exercises\n\n{TASK}\n\n{TASK.replace('1. One', '2. Two')}\n\
     [
         (TASK, "", "has 1 exercises .* and 1 folded solutions"),
         ("**2. Two.**", "Two.", "has 1 exercises .* and 2 folded solutions"),
-        ("*Hint:* look.\n\n<details><summary>Solution</summary>\n\n```python\nassert 1\n```\n\n</details>\n\n**2", "**2", "2 exercises .* 1 folded"),
-        ("*Hint:* look.\n\n<details><summary>Solution</summary>\n\n```python\nassert 1\n```\n\n</details>\n\n##",
-         "<details><summary>Solution</summary>\n\n```python\nassert 1\n```\n\n</details>\n\n##", "2 exercises but 1 hints"),
+        (f"*Hint:* look.\n\n{SOLVED}\n\n**2", "**2", "2 exercises .* 1 folded"),
+        (f"*Hint:* look.\n\n{SOLVED}\n\n##", f"{SOLVED}\n\n##", "2 exercises but 1 hints"),
         ("assert 1\n```\n\n</details>\n\n##", "1\n```\n\n</details>\n\n##", "the solution of exercise 2 checks nothing"),
     ],
 )  # fmt: skip
