@@ -480,6 +480,18 @@ def test_a_place_that_cannot_be_written_is_named_as_it_was_given(tmp_path, monke
         assert refused.value.filename == str(gone)
 
 
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    pipe = tmp_path / "pipe.safetensors"
+    os.mkfifo(pipe)
+    for write in (check_writable, lambda path: write_atomically(path, b"new")):
+        with pytest.raises(OSError, match="is no regular file") as refused:
+            write(pipe)
+        assert refused.value.filename == str(pipe)
+    with pytest.raises(CheckpointError, match=r"pipe\.safetensors.*no regular file"):
+        save_model(pipe, encoder())
+    assert pipe.is_fifo() and [path.name for path in tmp_path.iterdir()] == ["pipe.safetensors"]
+
+
 def test_leftovers_of_the_dead_go_and_files_of_the_living_stay(tmp_path):
     import fcntl
 

@@ -79,6 +79,11 @@ def test_no_sentences_at_all():
     assert list(tiny().translate_all([])) == []
 
 
+def test_sentences_may_come_one_by_one():
+    texts = ["I love you", "the cat."]
+    assert list(tiny().translate_all(text for text in texts)) == list(tiny().translate_all(texts))
+
+
 def test_a_translation_that_is_cut_off_says_so():
     translator = tiny()
     with torch.no_grad():

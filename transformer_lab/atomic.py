@@ -4,6 +4,7 @@ Floor 0: the standard library only.
 """
 
 import contextlib
+import errno
 import glob
 import os
 import secrets
@@ -26,12 +27,13 @@ def write_atomically(path: str | os.PathLike, data: bytes) -> None:
         data: its new content.
 
     Raises:
-        OSError: the folder is missing, the disk is full, or there is no permission.
+        OSError: the folder is missing, the disk is full, there is no permission, or a device or a pipe has the name.
 
     Source:
         Ours; chapter 10.
     """
-    path = Path(os.path.realpath(path))
+    target, path = path, Path(os.path.realpath(path))
+    _check_regular(target)
     _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -45,7 +47,7 @@ def write_atomically(path: str | os.PathLike, data: bytes) -> None:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename == os.fspath(temporary):
-            error.filename = os.fspath(path)  # the name that the caller knows
+            error.filename = os.fspath(target)  # the name that the caller knows
         raise
     if fcntl:
         folder = os.open(path.parent, os.O_RDONLY)
@@ -62,11 +64,13 @@ def check_writable(path: str | os.PathLike) -> None:
         path: of the file, which stays as it is.
 
     Raises:
-        OSError: its folder is missing, or nothing can be written there; it names the file that was meant.
+        OSError: its folder is missing, nothing can be written there, or something else than a file has the name; it names the
+            file that was meant.
 
     Source:
         Ours; chapter 10.
     """
+    _check_regular(path)
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -74,6 +78,12 @@ def check_writable(path: str | os.PathLike) -> None:
     except OSError as error:
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
     temporary.unlink()
+
+
+def _check_regular(path: str | os.PathLike) -> None:
+    """A new file would take the place of a device or a pipe for good, so these are refused."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "is no regular file, and would be replaced by one", os.fspath(path))
 
 
 def _remove_leftovers(path: Path) -> None:

@@ -123,6 +123,7 @@ class Translator:
         if isinstance(texts, str):
             raise TypeError("texts must be a list of sentences, got one string; for one sentence call the translator itself")
         check_positive(num_beams=num_beams)
+        texts = list(texts)
         rows = [self._checked(text) for text in texts]
         return self._translated(texts, rows, num_beams, max_new_tokens)
 
