@@ -130,7 +130,9 @@ class TransformerConfig:
         return cls(**values)
 
 
+#: The base model of the paper (table 3): 37,000 tokens, one table for both embeddings and the output.
 PAPER_BASE = TransformerConfig(src_vocab_size=37000, tgt_vocab_size=37000, tie_embeddings="all")
+#: A model small enough to print: two heads of four numbers, one layer a side, vocabularies of 11 and 13.
 TINY = TransformerConfig(
     src_vocab_size=11, tgt_vocab_size=13, d_model=8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=12, max_len=64
 )

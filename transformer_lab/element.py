@@ -36,7 +36,7 @@ class Element:
         fallback_html: the still picture, as HTML with no script; must be the same on every run.
 
     Raises:
-        ValueError: the name cannot be part of a tag, or the script holds "</script" or "<!--", which would end it early.
+        ValueError: the name cannot be part of a tag, or the script holds `</script` or `<!--`, which would end it early.
         TypeError: the config holds something that JSON does not know.
 
     Source:

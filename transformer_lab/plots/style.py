@@ -9,7 +9,8 @@ from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.ft2font import FT2Font
 
-INK, BLUE, ORANGE, GREY = "#1a1a1a", "#0b5fa5", "#d55e00", "#8c8c8c"  # told apart by every kind of colour vision
+#: A colour of the book's pictures; the four are told apart by every kind of colour vision.
+INK, BLUE, ORANGE, GREY = "#1a1a1a", "#0b5fa5", "#d55e00", "#8c8c8c"
 LONGEST_LABEL = 24
 VISIBLE = {"": "∅", " ": "␣", "\n": "↵", "\t": "⇥"}
 

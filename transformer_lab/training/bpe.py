@@ -4,7 +4,7 @@ Floor 4b. A word tokenizer has to write `<unk>` for every word that it has not s
 as it knows the letters: it begins with single letters, and joins again and again the two neighbours that stand beside each
 other most often in the corpus. Frequent words grow into one piece, rare ones stay several.
 
-    l o w e s t </w>  →  low est</w>
+    `l o w e s t </w>`  →  `low est</w>`
 
 The mark `</w>` ends every word, so the pieces say where the words were.
 """

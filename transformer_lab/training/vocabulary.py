@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from ..validation import check_positive
 
+#: Ids of the tokens that every vocabulary has: padding, begin and end of a sentence, any unknown word.
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
+#: The same four as they are written, in the order of their ids.
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 

@@ -1,6 +1,6 @@
 """The mini-world model: our encoder with two small heads, one that guesses a hidden word and one that smells a wrong one.
 
-Floor 4b. Nothing stands before or after a sentence (no [CLS], no </s>), so attention has nowhere to hide.
+Floor 4b. Nothing stands before or after a sentence (no `[CLS]`, no `</s>`), so attention has nowhere to hide.
 """
 
 import os

@@ -5,6 +5,7 @@ Floor 4b. Each word of them occurs in many other sentences: the dog sat on the m
 
 import re
 
+#: The three sentences whose combination is kept out of training (see `is_held_out`), each with its translation.
 HELD_OUT_SENTENCES = (
     ("I love you", "我爱你"),
     ("The cat sat on the mat", "猫坐在垫子上"),

@@ -22,9 +22,8 @@ from .small_words import NAMES
 from .somewhere import activity, being_there, posture, there_is
 from .writer import Writer
 
-PATTERNS: dict[
-    str, tuple[Callable[[Writer], Sentence], int]
-] = {  # the pattern, and how many shares of the sentences it gets
+#: Every pattern of a sentence by its name: the function that writes it, and how many shares of the sentences it gets.
+PATTERNS: dict[str, tuple[Callable[[Writer], Sentence], int]] = {
     "transitive": (transitive, 14),
     "animal_transitive": (animal_transitive, 3),
     "with_person": (with_person, 6),
