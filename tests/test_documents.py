@@ -22,7 +22,7 @@ from transformer_lab import TINY, causal_mask, diagrams
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "transformer_lab"
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "STYLE.md", "CHANGELOG.md")
-PAGES = tuple(sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "book").glob("*.md")))
+PAGES = tuple(sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "book").rglob("*.md")))
 FOLDERS = ("book", "notebooks", "tools", "tests", "transformer_lab")
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 

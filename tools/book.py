@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-INPUTS = ("_config.yml", "_toc.yml", "book", "notebooks/*.ipynb", "transformer_lab", "constraints.txt")
+INPUTS = ("_config.yml", "_toc.yml", "CHANGELOG.md", "book", "notebooks/*.ipynb", "transformer_lab", "constraints.txt")
 SKIPPED_PARTS = {"__pycache__", ".ipynb_checkpoints"}
 
 JUPYTER_BOOK = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"

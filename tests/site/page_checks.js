@@ -75,7 +75,7 @@
     const inside = node.parentElement ?? node.getRootNode().host;
     if (inside.closest('script, style, noscript, mjx-container, textarea')) continue;
     for (const [check, mark] of marks) {
-      if (inside.closest(check === 'traceback' ? MEANT_TO_FAIL : 'pre, code, kbd')) continue;
+      if (inside.closest(check === 'traceback' ? MEANT_TO_FAIL : 'pre, code, kbd, dt.sig, .field-list strong')) continue;
       if (mark.test(node.data)) report(check, node.data.trim().slice(0, 140));
     }
   }
