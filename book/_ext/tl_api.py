@@ -278,6 +278,7 @@ def settle(app: Sphinx, config: object) -> None:
     """The settings of autodoc and napoleon that this file counts on."""
     config.autodoc_inherit_docstrings = False  # an override without words stays without; torch's are not ours to show
     config.autodoc_member_order = "bysource"
+    config.autodoc_preserve_defaults = True  # tuple(PATTERNS), as the source says it, not all that is in it
     config.autodoc_typehints_format = "short"  # Tensor, not torch.Tensor: signatures are long enough
     config.napoleon_numpy_docstring = False
     config.napoleon_use_rtype = False
