@@ -154,6 +154,7 @@ def test_the_longest_sentence_is_taken(run):
     [
         ([], "give a sentence in quotes, or --input FILE"),
         (["I", "--input", "a.txt"], "give sentences or --input FILE, not both"),
+        (["--input", "a.txt", "--output", "./a.txt", "--force"], "--output would replace what --input reads"),
         (["I", "--force"], "--force belongs to --output FILE"),
         (["I", "--layer", "1"], "--layer chooses what --show-attention draws"),
         (["I", "--layer", "1", "--json", "--show-attention"], "--json gives every layer"),

@@ -1,7 +1,6 @@
 """Run a chapter in a fresh kernel of this Python, and turn what goes wrong into a message that names the cell."""
 
 import subprocess
-from datetime import datetime
 from pathlib import Path
 
 import ipykernel.kernelspec
@@ -88,14 +87,3 @@ def describe(notebook: NotebookNode, message: str) -> str:
 def indent(text: str) -> str:
     """The text, four spaces in."""
     return "\n".join(f"    {line}".rstrip() for line in text.strip().splitlines())
-
-
-def seconds(notebook: NotebookNode) -> float:
-    """How long the cells of an executed notebook took together; starting the kernel is not counted."""
-    total = 0.0
-    for cell in notebook.cells:
-        times = cell.metadata.get("execution", {})
-        if "iopub.status.busy" in times and "iopub.status.idle" in times:
-            began, ended = (times[f"iopub.status.{state}"].rstrip("Z") for state in ("busy", "idle"))
-            total += (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
-    return total

@@ -32,10 +32,10 @@ def write_atomically(path: str | os.PathLike, data: bytes) -> None:
     Source:
         Ours; chapter 10.
     """
-    target, path = path, Path(os.path.realpath(path))
-    _check_regular(target)
-    _remove_leftovers(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    _check_regular(path)
+    target = Path(os.path.realpath(path))
+    _remove_leftovers(target)
+    temporary = _temporary(target)
     try:
         with open(temporary, "xb") as file:
             if fcntl:
@@ -43,14 +43,14 @@ def write_atomically(path: str | os.PathLike, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename == os.fspath(temporary):
-            error.filename = os.fspath(target)  # the name that the caller knows
+            error.filename = os.fspath(path)  # the name that the caller knows
         raise
     if fcntl:
-        folder = os.open(path.parent, os.O_RDONLY)
+        folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)  # the new name, too, outlives a power cut
         finally:
@@ -71,13 +71,16 @@ def check_writable(path: str | os.PathLike) -> None:
         Ours; chapter 10.
     """
     _check_regular(path)
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    temporary = _temporary(Path(os.path.realpath(path)))
     try:
         temporary.touch(exist_ok=False)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
     temporary.unlink()
+
+
+def _temporary(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
 
 
 def _check_regular(path: str | os.PathLike) -> None:

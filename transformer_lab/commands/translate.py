@@ -115,6 +115,8 @@ def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -
         parser.error("give sentences or --input FILE, not both")
     if not options.sentences and options.input is None:
         parser.error("give a sentence in quotes, or --input FILE (- for standard input)")
+    if options.output and options.input and Path(options.input).resolve() == options.output.resolve():
+        parser.error("--output would replace what --input reads; give another name")
     if options.force and not options.output:
         parser.error("--force belongs to --output FILE")
     if options.layer is not None and (options.json or not options.show_attention):

@@ -40,24 +40,24 @@ def gradient_flow() -> Diagram:
         canvas.text(LEFT, 36 + 19 * line, words, size=14, anchor="start")
     output = canvas.operation(RIGHT + 16, 90, WIDE - 32, ["output layer"], "linear", note="W, b")
     canvas.arrow(loss.bottom, output.top)
-    top, last = _decoder_layer(canvas, 164, "layer N")
+    top, upper, last = _decoder_layer(canvas, 164, "layer N")
     canvas.arrow(output.bottom, top.top)
     canvas.text(RIGHT, 158, "decoder", size=14, weight=600, anchor="start")
     between = last.bottom[1] + 44
     canvas.arrow(last.bottom, (middle, between - 13))
     canvas.text(middle, between + 4, "layers N - 1 … 2", size=14)
-    first, end = _decoder_layer(canvas, between + 34, "layer 1")
+    first, lower, end = _decoder_layer(canvas, between + 34, "layer 1")
     canvas.arrow((middle, between + 11), first.top)
     target = canvas.operation(RIGHT + 16, end.bottom[1] + 44, WIDE - 32, ["target embedding"], "embedding")
     canvas.arrow(end.bottom, target.top)
     for line, words in enumerate(("Left out: Add & Norm", "and the paths around", "each sub-layer.")):
         canvas.text(target.x, target.bottom[1] + 34 + 18 * line, words, size=14, anchor="start")
-    _encoder(canvas, _cross(top), _cross(first), between)
+    _encoder(canvas, upper, lower, between)
     return canvas.finish()
 
 
-def _decoder_layer(canvas: Canvas, y: float, label: str) -> tuple[Box, Box]:
-    """Draws the three sub-layers of a decoder layer, the last one first; gives the first and the last that are drawn."""
+def _decoder_layer(canvas: Canvas, y: float, label: str) -> tuple[Box, Box, Box]:
+    """Draws the three sub-layers of a decoder layer, the last one first, and gives them in the order drawn."""
     canvas.frame(RIGHT, y, WIDE, 242, label, side="right")
     x, width = RIGHT + 16, WIDE - 32
     ffn = canvas.operation(x, y + 30, width, ["feed-forward"], "feed_forward", note="W_1, W_2")
@@ -66,12 +66,7 @@ def _decoder_layer(canvas: Canvas, y: float, label: str) -> tuple[Box, Box]:
     canvas.arrow(ffn.bottom, cross.top)
     canvas.arrow(cross.bottom, own.top)
     canvas.text(cross.bottom[0] + 8, cross.bottom[1] + 16, "Q", size=14, mono=True, anchor="start")
-    return ffn, own
-
-
-def _cross(ffn: Box) -> Box:
-    """Where the cross-attention stands below the feed-forward network of its layer."""
-    return Box(ffn.x, ffn.y + ffn.height + 22, ffn.width, ffn.height)
+    return ffn, cross, own
 
 
 def _encoder(canvas: Canvas, upper: Box, lower: Box, between: float) -> None:

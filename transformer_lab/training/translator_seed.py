@@ -143,7 +143,7 @@ def train_seed(
     model = new_model(recipe.config(len(source.vocabulary), len(target.vocabulary)), recipe.seed).to(device)
     train_examples, valid_examples = (examples_of(pairs, source, target) for pairs in (corpus.train, corpus.valid))
     if first:
-        print(f"translator, seed {recipe.seed}: {len(train_examples):,} pairs, {recipe.epochs} epochs", file=sys.stderr)
+        print(f"translator, seed {recipe.seed}: {len(train_examples):,} pairs, epochs: {recipe.epochs}", file=sys.stderr)
     state = state_file(out, recipe.seed)
     start, resumed = time.process_time(), resume and state.exists()
     history = train(
