@@ -53,6 +53,13 @@ def test_other_semicolons_are_left_alone(source):
     assert broken(rules.no_semicolon, code(source)) == ""
 
 
+@pytest.mark.parametrize("quiz", ["choices([])", "x = 1\npredict_shape('?', [2])"])
+def test_a_quiz_that_shows_its_answers_is_refused(quiz):
+    assert "tag the cell hide-input" in broken(rules.hidden_answers, code(quiz))
+    assert broken(rules.hidden_answers, code(quiz, tags=["hide-input"])) == ""
+    assert broken(rules.hidden_answers, code("from transformer_lab.quiz import choices")) == ""
+
+
 PUBLIC = {"causal_mask", "Encoder", "TINY"}
 
 

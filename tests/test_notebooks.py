@@ -17,8 +17,8 @@ import notebooks
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = notebooks.chapter_names(ROOT)
 RULES = (
-    rules.chapter_shape, rules.exercises, rules.plain_markdown, rules.known_tags, rules.no_semicolon, rules.alternative_text,
-    rules.live_panels, rules.expected_errors, rules.stable_outputs,
+    rules.chapter_shape, rules.exercises, rules.plain_markdown, rules.known_tags, rules.no_semicolon, rules.hidden_answers,
+    rules.alternative_text, rules.live_panels, rules.expected_errors, rules.stable_outputs,
 )  # fmt: skip
 
 # Runs in the kernel before the chapter: from here on no socket leaves the machine and every write is written down.

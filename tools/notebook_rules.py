@@ -21,6 +21,7 @@ TAGS = {
     "remove-cell", "remove-input", "remove-output", "hide-cell", "hide-input", "hide-output",
     EXPECTED_ERROR, LIVE_TAG, "nbval-ignore-output",
 }  # fmt: skip
+QUIZ = re.compile(r"^(?:choices|predict_shape)\(", re.MULTILINE)
 LIVE_SENTENCE = "live kernel"  # a still says that the panel needs one
 INTERNAL_MODULES = {"validation", "element"}  # their helpers have everyday names and no chapter imports them
 MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
@@ -82,6 +83,13 @@ def no_semicolon(notebook: NotebookNode) -> Iterator[str]:
         code = [token for token in tokens if token.type not in ignored]
         if code and code[-1].string == ";":
             yield f"{name}: ends in ';'; remove it, and assign an unwanted result to _ instead"
+
+
+def hidden_answers(notebook: NotebookNode) -> Iterator[str]:
+    """The code of a quiz holds its answers, so a page shows it only to those who open it."""
+    for name, cell in code_cells(notebook):
+        if QUIZ.search(cell.source) and not {"hide-input", "remove-input"} & set(tags_of(cell)):
+            yield f"{name}: shows the answers of its quiz; tag the cell hide-input"
 
 
 def public_names(package: Path) -> set[str]:
@@ -254,7 +262,7 @@ def broken_rules(notebook: NotebookNode, template: str, public: set[str]) -> Ite
     yield from setup_cell(notebook, template)
     yield from one_story(notebook, public)
     for rule in (
-        chapter_shape, exercises, plain_markdown, known_tags, no_semicolon, alternative_text, live_panels, expected_errors,
+        chapter_shape, exercises, hidden_answers, plain_markdown, known_tags, no_semicolon, alternative_text, live_panels, expected_errors,
         stable_outputs,
     ):  # fmt: skip
         yield from rule(notebook)
