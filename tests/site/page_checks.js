@@ -61,7 +61,7 @@
   // No mark-up is left in the text.
   const marks = [
     ['math', /\$\$|\\[([]|\\begin\{|\$[^$\n]*[\\^_{][^$\n]*\$/],
-    ['markup', /\*\*|```|:::|\]\(|\{[a-z][a-z:_-]*\}`|<\/[a-z]|(^|[\s("'])\*[^\s*][^*\n]*\*(?![\w*])/],
+    ['markup', /\|\s*:?-{3,}:?\s*\||\*\*|```|:::|\]\(|\{[a-z][a-z:_-]*\}`|<\/[a-z]|(^|[\s("'])\*[^\s*][^*\n]*\*(?![\w*])/],
     ['traceback', /Traceback \(most recent call last\)/],
   ];
   const texts = roots.flatMap((root) => {

@@ -42,6 +42,7 @@ BROKEN = {
         "<div id='e'></div><script>e.attachShadow({mode: 'open'}).innerHTML = '<p>weight <b>NaN</b></p>'</script>",
     ),
     "a formula left raw": ("math", '<span class="math">\\(x\\)</span>'),
+    "a table left as text": ("markup", "<p>| step | shape | |---|---| | ids | [2, 6] |</p>"),
     "dollars left in the text": ("math", "<p>so $$x$$ is</p>"),
     "a dollar formula left in the text": ("math", "<p>so $x_i$ is</p>"),
     "a formula that MathJax refuses": ("math", '<span class="math"><mjx-container><mjx-merror>x</mjx-merror></mjx-container></span>'),
