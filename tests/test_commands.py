@@ -70,7 +70,7 @@ def test_pages_are_opened_unless_there_is_no_browser_and_no_ci(monkeypatch, brow
     monkeypatch.setattr(suite, "run", lambda *words: calls.append(words) or "passed")
     monkeypatch.setenv("CI", ci)
     assert suite.site() == result
-    assert calls == [("-m", "pytest", *suite.IN_ORDER, "tests/site", *arguments)]
+    assert calls == [("-m", "pytest", *suite.IN_ORDER, *suite.SHARED_OUT, "tests/site", *arguments)]
 
 
 @pytest.mark.slow

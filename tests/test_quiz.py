@@ -21,6 +21,8 @@ OPTIONS = [("yes", True, "because"), ("no", False, "for this reason")]
         ("plain", [["text", "plain"]], "plain"),
         ("a `b` c", [["text", "a "], ["code", "b"], ["text", " c"]], "a b c"),
         ("**a** b", [["strong", "a"], ["text", " b"]], "a b"),
+        ("it *had* to, *of course*", [["text", "it "], ["em", "had"], ["text", " to, "], ["em", "of course"]], "it had to, of course"),
+        ("2 * 3 * 4, a*b*c, * x*", [["text", "2 * 3 * 4, a*b*c, * x*"]], "2 * 3 * 4, a*b*c, * x*"),
         ("$d_k$", [["i", "d"], ["sub", [["i", "k"]]]], "d_k"),
         (
             "$x^{2i+1}$",

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NBVAL = ("--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", "--nbval-sanitize-with=tests/nbval_sanitize.cfg")
 IN_ORDER = ("-p", "no:randomly")  # the cells of a notebook, and the pages of a site, have an order
 TOGETHER = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadfile")  # one process a core; what a file sets up is set up once
+SHARED_OUT = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")  # each process has its own browser and server
 NO_BROWSER = "no browser"
 
 
@@ -69,8 +70,8 @@ def site() -> str:
         print("The book could not be built, so its pages cannot be checked.")
         return "FAILED"
     if has_browser() or os.environ.get("CI"):
-        return run("-m", "pytest", *IN_ORDER, "tests/site")
-    result = run("-m", "pytest", *IN_ORDER, "tests/site", "-m", "not browser")
+        return run("-m", "pytest", *IN_ORDER, *SHARED_OUT, "tests/site")
+    result = run("-m", "pytest", *IN_ORDER, *SHARED_OUT, "tests/site", "-m", "not browser")
     return NO_BROWSER if result == "passed" else result
 
 

@@ -1,5 +1,5 @@
 // Parsed text (see markup.py) as elements. Only these tags can come out of it, whatever the text was.
-const TEXT_TAGS = { code: 'code', strong: 'strong', i: 'i', sub: 'sub', sup: 'sup' };
+const TEXT_TAGS = { code: 'code', strong: 'strong', em: 'em', i: 'i', sub: 'sub', sup: 'sup' };
 
 const inline = (nodes) => nodes.map(([kind, content]) => {
   const inner = typeof content === 'string' ? [content] : inline(content);

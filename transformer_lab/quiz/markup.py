@@ -1,8 +1,8 @@
 r"""Small markup for questions: text becomes a tree of known parts, and only those parts become elements of the page.
 
-Floor 6, standard library only. Known are `` `code` ``, `**bold**` and `$mathematics$`: letters in italics, `_` and `^`
-with one sign or a group in braces, `\sqrt{}`, `\text{}` and the symbols of `SYMBOLS`. All else, HTML included, shows as it
-was typed; what stands in backticks always does.
+Floor 6, standard library only. Known are `` `code` ``, `**bold**`, `*emphasis*` and `$mathematics$`: letters in italics,
+`_` and `^` with one sign or a group in braces, `\sqrt{}`, `\text{}` and the symbols of `SYMBOLS`. All else, HTML included,
+shows as it was typed; what stands in backticks always does.
 """
 
 import re
@@ -18,10 +18,13 @@ SYMBOLS = {
     "top": "⊤", "dots": "…", "sum": "∑", "pm": "±", "R": "ℝ",
 }  # fmt: skip
 CODE_STYLE = "background:#f3f5f8;color:#18202c"  # a dark page's own colours for code would not fit a white card
-TAGS = {"code": f'code style="{CODE_STYLE}"', "strong": "strong", "i": "i", "sub": "sub", "sup": "sup"}
+TAGS = {"code": f'code style="{CODE_STYLE}"', "strong": "strong", "em": "em", "i": "i", "sub": "sub", "sup": "sup"}
 
 # A dollar opens mathematics only before a sign and closes only after one and not before a digit: "US$5 and $6" is money.
-_PIECE = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*|\$(?=\S)([^$]*?[^$\s])\$(?!\d)")
+# One star likewise, and never beside a letter or a digit on its outer side: "2 * 3 * 4" and "a*b*c" are products.
+_PIECE = re.compile(
+    r"`([^`]+)`|\*\*(.+?)\*\*|(?<![\w*])\*(?=[^\s*])([^*]*?[^\s*])\*(?![\w*])|\$(?=\S)([^$]*?[^$\s])\$(?!\d)"
+)
 _MATH = re.compile(r"\\text\{([^{}]*)\}|\\([A-Za-z]+)|([A-Za-z])|([_^])|([{}])|(\S)")
 _SPACED = "×≤≥≠≈∈→±=+<>"  # signs that stand between two things
 
@@ -33,7 +36,7 @@ def parse(text: str) -> Nodes:
         text: such as "Why divide by $\sqrt{d_k}$ in `attention`?".
 
     Returns:
-        Its parts, ready for JSON: ["text", "…"], ["code", "…"], ["strong", "…"], ["i", "d"], ["sub", parts] and so on.
+        Its parts, ready for JSON: ["text", "…"], ["code", "…"], ["strong", "…"], ["em", "…"], ["i", "d"], ["sub", parts] and so on.
 
     Raises:
         ValueError: mathematics with an unknown command or unbalanced braces.
@@ -46,11 +49,11 @@ def parse(text: str) -> Nodes:
     for found in _PIECE.finditer(text):
         if found.start() > at:
             nodes.append(["text", text[at : found.start()]])
-        code, strong, math = found.groups()
+        code, strong, emphasis, math = found.groups()
         if math is not None:
             nodes += _math(math)
         else:
-            nodes.append(["code", code] if code is not None else ["strong", strong])
+            nodes.append(["code", code] if code else ["strong", strong] if strong else ["em", emphasis])
         at = found.end()
     return nodes + ([["text", text[at:]]] if at < len(text) else [])
 
