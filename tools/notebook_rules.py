@@ -14,6 +14,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 from notebook_form import ANSI, LIVE_TAG, WIDGET_VIEW
+from notebook_minutes import STEP, in_the_head, minutes, said
 from notebook_run import EXPECTED_ERROR
 from notebook_text import SETUP_TAGS
 
@@ -224,6 +225,13 @@ def chapter_shape(notebook: NotebookNode) -> Iterator[str]:
         yield "has no section 'Summary'"
 
 
+def counted_minutes(notebook: NotebookNode) -> Iterator[str]:
+    """The minutes in the head are those that the chapter counts up to."""
+    named, counted = said(notebook), minutes(notebook)
+    if named is not None and abs(named - counted) > STEP:
+        yield f"its head says {named} minutes, but what there is to read and to do counts up to {counted:.1f}: write {in_the_head(counted)}"
+
+
 def solutions(notebook: NotebookNode) -> Iterator[str]:
     """The code of every folded solution, in order."""
     for cell in notebook.cells:
@@ -262,7 +270,7 @@ def broken_rules(notebook: NotebookNode, template: str, public: set[str]) -> Ite
     yield from setup_cell(notebook, template)
     yield from one_story(notebook, public)
     for rule in (
-        chapter_shape, exercises, hidden_answers, plain_markdown, known_tags, no_semicolon, alternative_text, live_panels, expected_errors,
-        stable_outputs,
+        chapter_shape, counted_minutes, exercises, hidden_answers, plain_markdown, known_tags, no_semicolon, alternative_text, live_panels,
+        expected_errors, stable_outputs,
     ):  # fmt: skip
         yield from rule(notebook)

@@ -57,8 +57,8 @@ def in_chinese(term: str) -> nodes.raw:
 
 
 def add_margin_notes(app, doctree: nodes.document, docname: str) -> None:
-    """Links the Chinese terms of a chapter and puts their notes beside the paragraphs."""
-    if app.builder.format != "html" or not docname.startswith("notebooks/"):
+    """Links the Chinese terms of a chapter and puts their notes beside the paragraphs; a book without a glossary has none."""
+    if app.builder.format != "html" or not docname.startswith("notebooks/") or GLOSSARY not in app.env.found_docs:
         return
     known = entries_of((app.srcdir / f"{GLOSSARY}.md").read_text(encoding="utf-8"))
     places = {name: anchor for name, _, kind, page, anchor, _ in app.env.get_domain("std").get_objects() if kind == "term"}
