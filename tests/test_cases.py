@@ -200,7 +200,7 @@ def test_s2_input_that_is_not_contiguous():
 
 
 def test_s3_heads_are_cut_from_each_token():
-    """hyunwoongko/transformer#21, rasbt/LLMs-from-scratch#61: a bare view mixes tokens."""
+    """reczoo/FuxiCTR#30, hyunwoongko/transformer#15: a bare view mixes tokens."""
     heads = split_heads(torch.arange(8.0).view(1, 2, 4), 2)
     assert heads.tolist() == [[[[0, 1], [4, 5]], [[2, 3], [6, 7]]]]
 
@@ -216,7 +216,7 @@ def test_s4_one_token_more_than_there_are_positions():
 
 
 def test_s5_positions_are_picked_by_place_and_not_by_sentence():
-    """pytorch/tutorials#1547."""
+    """AkiRusProd/numpy-transformer#1, Lightning-AI/pytorch-lightning#19138."""
     out = PositionalEncoding(6, 4)(torch.zeros(9, 3, 6))  # more sentences than positions
     assert torch.equal(out[0], out[1]) and torch.equal(out[0], out[8])
     assert not torch.equal(out[:, 0], out[:, 1])
