@@ -77,8 +77,8 @@ def add_margin_notes(app, doctree: nodes.document, docname: str) -> None:
             term = known[piece]
             uri = f"{address}#{places[term]}"
             replacement.append(nodes.reference("", "", in_chinese(piece), refuri=uri, internal=True))
-            if piece not in noted:
-                noted.add(piece)
+            if term not in noted:  # one note an entry, also where it has two Chinese names
+                noted.add(term)
                 put_beside(text, note(piece, term, uri, definition_of(glossary.ids[places[term]])))
         text.parent.replace(text, replacement)
 
