@@ -187,6 +187,6 @@ def _first_outside(x: Tensor, limit: int) -> tuple[int, ...]:
     """The place of the first entry outside [0, limit); () when there is none, or when values are not known."""
     if values_are_unknown(x) or x.numel() == 0:
         return ()
-    lowest, highest = x.aminmax()
+    lowest, highest = (x, x) if x.numel() == 1 else x.aminmax()  # one id, as in a cached step, needs no kernel
     inside = lowest.item() >= 0 and highest.item() < limit
     return () if inside else tuple(((x < 0) | (x >= limit)).nonzero()[0].tolist())
