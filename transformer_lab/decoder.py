@@ -143,6 +143,7 @@ def _check_sides(
     check_hidden("memory", memory, like.d_model)
     if x.shape[0] != memory.shape[0]:
         raise ValueError(f"{name} holds batch {x.shape[0]} but memory has batch {memory.shape[0]}")
-    B, T = x.shape[:2]
-    check_mask(src_mask, x, (B, like.num_heads, T, memory.shape[1]))
-    check_mask(tgt_mask, x, (B, like.num_heads, T, held + T))
+    if src_mask is not None or tgt_mask is not None:
+        B, T = x.shape[:2]
+        check_mask(src_mask, x, (B, like.num_heads, T, memory.shape[1]))
+        check_mask(tgt_mask, x, (B, like.num_heads, T, held + T))
