@@ -69,13 +69,13 @@ class KVCache:
 
     @property
     def keys(self) -> Tensor:
-        """The keys held, [B, h, length, d_k]; a view."""
-        return self._keys.narrow(2, 0, self.length)
+        """The keys held, [B, h, length, d_k]; in the cache's own memory."""
+        return self._keys if self.length == self.capacity else self._keys.narrow(2, 0, self.length)
 
     @property
     def values(self) -> Tensor:
-        """The values held, [B, h, length, d_k]; a view."""
-        return self._values.narrow(2, 0, self.length)
+        """The values held, [B, h, length, d_k]; in the cache's own memory."""
+        return self._values if self.length == self.capacity else self._values.narrow(2, 0, self.length)
 
     @property
     def nbytes(self) -> int:
@@ -133,7 +133,7 @@ class KVCache:
                 f"cache holds {h} heads of width {width} but the input has {num_heads} "
                 f"of width {d_k}: it was made for another model"
             )
-        same_dtype = like.dtype == self._keys.dtype if settled else may_become(like, self._keys.dtype)
+        same_dtype = like.dtype == self._keys.dtype or (not settled and may_become(like, self._keys.dtype))
         if like.device != self._keys.device or not same_dtype:
             raise ValueError(
                 f"cache holds {self._keys.dtype} on {self._keys.device} but the input is {like.dtype} on {like.device}; "
