@@ -31,7 +31,7 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        c = config
+        self.config = c = config
         self.self_attn = MultiHeadAttention(c.d_model, c.num_heads)
         self.cross_attn = MultiHeadAttention(c.d_model, c.num_heads)
         self.ffn = FeedForward(c.d_model, c.d_ff, activation=c.activation)
@@ -67,8 +67,8 @@ class DecoderLayer(nn.Module):
             Paper 3.1; chapters 07 and 09.
         """
         own, source = cache if cache is not None else (None, None)
-        check_hidden("x", x, self.self_attn.d_model)
-        _check_sides("x", x, memory, src_mask, tgt_mask, self.self_attn, 0 if own is None else own.length)
+        check_hidden("x", x, self.config.d_model)
+        _check_sides("x", x, memory, src_mask, tgt_mask, self.config, 0 if own is None else own.length)
         attended, _ = self.self_attn(self.add_norm1.enter(x), mask=tgt_mask, cache=own, causal=True)
         x = self.add_norm1(x, attended)  # [B, T, d_model]
         attended, _ = self.cross_attn(self.add_norm2.enter(x), memory, mask=src_mask, cache=source)
@@ -128,7 +128,7 @@ class Decoder(nn.Module):
         check_token_ids("tgt", tgt)  # their range is checked where they are looked up
         if self.config.position != "none":
             check_length(held + tgt.shape[1], self.config.max_len)
-        _check_sides("tgt", tgt, memory, src_mask, tgt_mask, self.layers[0].self_attn, held)
+        _check_sides("tgt", tgt, memory, src_mask, tgt_mask, self.config, held)
         x = self.pos_encoding(self.embedding(tgt), start=held)  # [B, T, d_model]
         pairs = [None] * len(self.layers) if cache is None else cache.layers
         for layer, pair in zip(self.layers, pairs, strict=True):
@@ -137,13 +137,13 @@ class Decoder(nn.Module):
 
 
 def _check_sides(
-    name: str, x: Tensor, memory: Tensor, src_mask: Tensor | None, tgt_mask: Tensor | None, like: MultiHeadAttention, held: int
+    name: str, x: Tensor, memory: Tensor, src_mask: Tensor | None, tgt_mask: Tensor | None, config: TransformerConfig, held: int
 ) -> None:
     """Refuses a target [B, T, …], a memory and masks that do not belong together; held tokens came before the target."""
-    check_hidden("memory", memory, like.d_model)
+    check_hidden("memory", memory, config.d_model)
     if x.shape[0] != memory.shape[0]:
         raise ValueError(f"{name} holds batch {x.shape[0]} but memory has batch {memory.shape[0]}")
     if src_mask is not None or tgt_mask is not None:
         B, T = x.shape[:2]
-        check_mask(src_mask, x, (B, like.num_heads, T, memory.shape[1]))
-        check_mask(tgt_mask, x, (B, like.num_heads, T, held + T))
+        check_mask(src_mask, x, (B, config.num_heads, T, memory.shape[1]))
+        check_mask(tgt_mask, x, (B, config.num_heads, T, held + T))

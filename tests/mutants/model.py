@@ -62,7 +62,7 @@ DECODER = [
     Mutant("final norm in the post-LN decoder too", "decoder.py", FINAL, "nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)",
            "nn.Transformer has it"),
     Mutant("decoder's checks come after the lookup", "decoder.py",
-           '        _check_sides("tgt", tgt, memory, src_mask, tgt_mask, self.layers[0].self_attn, held)\n', "",
+           '        _check_sides("tgt", tgt, memory, src_mask, tgt_mask, self.config, held)\n', "",
            "errors from deep inside a kernel"),
     Mutant("length without the tokens of the cache", "decoder.py", "check_length(held + tgt.shape[1]", "check_length(tgt.shape[1]",
            "a step has one token; found after the lookup, or never"),
