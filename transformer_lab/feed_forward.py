@@ -40,6 +40,7 @@ class FeedForward(nn.Module):
         check_positive(d_model=d_model, d_ff=d_ff)
         check_choice("activation", activation, tuple(_ACTIVATIONS))
         check_dropout(dropout)
+        self.d_model = d_model
         self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff)
         self.linear2 = nn.Linear(d_ff, d_model)
@@ -63,6 +64,6 @@ class FeedForward(nn.Module):
         Source:
             Paper 3.3; chapter 05.
         """
-        check_hidden("x", x, self.linear1.in_features)
+        check_hidden("x", x, self.d_model)
         inner = _ACTIVATIONS[self.activation](self.linear1(x))  # [B, T, d_ff]
         return self.linear2(self.dropout(inner) if self.training else inner)  # [B, T, d_model]
