@@ -82,12 +82,14 @@ def extend(
         steps = Steps(model, src, 1, max_new_tokens, use_cache)
         ids = torch.full((src.shape[0], 1 + max_new_tokens), c.pad_id, dtype=torch.long, device=steps.memory.device)
         ids[:, 0] = c.bos_id
-        ended = torch.zeros(src.shape[0], dtype=torch.bool, device=ids.device)
+        ended = [False] * src.shape[0]
         length = 1
-        while length <= max_new_tokens and not ended.all():
-            token = choose(steps.logits(ids[:, :length])).masked_fill(ended, c.pad_id)
+        while length <= max_new_tokens and not all(ended):
+            token = choose(steps.logits(ids[:, :length]))
+            if any(ended):
+                token = token.masked_fill(torch.tensor(ended, device=ids.device), c.pad_id)
             ids[:, length] = token
-            ended |= token == c.eos_id
+            ended = [over or word == c.eos_id for over, word in zip(ended, token.tolist(), strict=True)]
             length += 1
     return ids[:, :length].clone()  # a clone made outside inference mode, so that it may be trained on
 
