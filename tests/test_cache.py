@@ -327,6 +327,11 @@ def test_lengths_grow_and_the_source_stays():
     assert len(calls) == 2 * N
 
 
+def test_a_cache_of_one_layer_tells_its_sizes():
+    _, cache = cache_of(model_of(num_decoder_layers=1), sources(), T)
+    assert (cache.batch, cache.capacity, cache.length) == (B, T, 0)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("capacity", [1, T])
 def test_bytes_are_those_of_the_formula(dtype, capacity):
@@ -639,6 +644,16 @@ def test_beams_cannot_be_multiplied_while_their_sources_stay():
     assert cache.batch == B
 
 
+def test_a_crop_that_one_layer_cannot_take_leaves_all_of_them_as_they_are():
+    model = model_of()
+    memory, cache = cache_of(model, sources(), T)
+    model.decode(targets(B, 3), memory, cache=cache)
+    cache.layers[1][0].crop(2)
+    with pytest.raises(ValueError, match=r"can crop to 0\.\.2 tokens, got 3"):
+        cache.crop(3)
+    assert lengths(cache) == [3, 2]
+
+
 @pytest.mark.parametrize("length", [-1, 4, 1.5])
 def test_crop_of_a_decoders_cache_is_checked(length):
     model = model_of()
@@ -670,6 +685,12 @@ def test_new_cache_is_checked():
     ):
         said, computed = refusal(call, error)
         assert words in said and computed == []
+
+
+def test_a_new_cache_stands_where_its_model_is():
+    model = model_of().to("meta")
+    cache = model.new_cache(torch.empty(B, S, D, dtype=torch.float64, device="meta"), capacity=T)
+    assert all(one.keys.is_meta and one.values.is_meta for pair in cache.layers for one in pair)
 
 
 def test_a_cache_made_under_autocast_fits_there_and_nowhere_else():

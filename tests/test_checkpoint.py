@@ -20,7 +20,7 @@ from torch import nn
 from transformer_lab import Decoder, Encoder, Transformer, TransformerConfig, atomic
 from transformer_lab.atomic import check_writable, write_atomically
 from transformer_lab.checkpoint import CheckpointError, load_model, load_weights, read_checkpoint, save_model
-from transformer_lab.sealed import MAX_HEADER
+from transformer_lab.sealed import MAX_HEADER, seal, unseal
 
 SMALL = TransformerConfig(
     src_vocab_size=3,
@@ -96,7 +96,9 @@ def test_a_number_too_large_for_float16_is_refused_by_name(tmp_path):
     model = encoder()
     with torch.no_grad():
         model.embedding.weight[1, 0] = 70000.0
-    with pytest.raises(CheckpointError, match=r"1 numbers of embedding\.weight .* too large for torch\.float16"):
+    with pytest.raises(
+        CheckpointError, match=r"m\.safetensors: 1 numbers of embedding\.weight .* too large for torch\.float16"
+    ):
         save_model(tmp_path / "m.safetensors", model, dtype=torch.float16)
     assert list(tmp_path.iterdir()) == []
 
@@ -155,6 +157,11 @@ def test_loading_draws_no_random_numbers(tmp_path):
     before = torch.get_rng_state()
     load_model(tmp_path / "m.safetensors")
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_model_is_loaded_onto_the_device_asked_for(tmp_path):
+    save_model(tmp_path / "m.safetensors", encoder())
+    assert all(weight.is_meta for weight in load_model(tmp_path / "m.safetensors", device="meta").parameters())
 
 
 def test_other_safetensors_readers_open_the_file(tmp_path, whole):
@@ -317,8 +324,9 @@ class Payload:
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_a_pickle_named_safetensors_is_refused_and_never_run(tmp_path, protocol):
-    refused(tmp_path / "m.safetensors", pickle.dumps(Payload(tmp_path / "touched"), protocol=protocol))
-    refused(tmp_path / "m.safetensors", pickle.dumps({}, protocol=protocol))
+    for content in (Payload(tmp_path / "touched"), {}):
+        message = refused(tmp_path / "m.safetensors", pickle.dumps(content, protocol=protocol))
+        assert "is a pickle (torch.save)" in message or protocol < 2  # the oldest two say nowhere what they are
     assert not (tmp_path / "touched").exists()
 
 
@@ -327,6 +335,30 @@ def test_what_torch_save_writes_is_called_a_pickle(tmp_path, zipped):
     path = tmp_path / "m.safetensors"
     torch.save(encoder().state_dict(), path, _use_new_zipfile_serialization=zipped)
     assert "is a pickle (torch.save)" in refused(path, path.read_bytes())
+
+
+@pytest.mark.parametrize("length", [0x0280, 0x0380, 0x0480, 0x0580])
+def test_a_header_whose_length_reads_like_a_pickle_is_no_pickle(tmp_path, length):
+    path, tensors = tmp_path / "m.safetensors", {"w": torch.arange(3.0)}
+    shortest = int.from_bytes(seal(path, tensors, {"note": ""})[:8], "little")
+    texts = {"note": "x" * (length - shortest)}
+    path.write_bytes(seal(path, tensors, texts))
+    assert path.read_bytes().startswith(b"\x80" + bytes([length >> 8]))
+    read, said = unseal(path, ["note"])
+    assert torch.equal(read["w"], tensors["w"]) and said == texts
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        (0, "is empty"),
+        (1, "is cut off after 1 bytes"),
+        (7, "is cut off after 7 bytes"),
+        (8, "cut off inside its header"),
+    ],
+)
+def test_a_stump_is_said_to_be_one(tmp_path, whole, kept, words):
+    assert words in refused(tmp_path / "m.safetensors", whole[:kept])
 
 
 def test_a_foreign_safetensors_file_is_refused(tmp_path):

@@ -4,7 +4,15 @@ import dataclasses
 
 import pytest
 
-from transformer_lab import PAPER_BASE, TINY, TransformerConfig
+from transformer_lab import (
+    PAPER_BASE,
+    TINY,
+    FeedForward,
+    LearnedPositionalEncoding,
+    MultiHeadAttention,
+    PositionalEncoding,
+    TransformerConfig,
+)
 
 SIZES = {"src_vocab_size": 11, "tgt_vocab_size": 13}
 DEFAULTS = {
@@ -39,8 +47,18 @@ def test_defaults_are_the_papers_base_model():
     }
 
 
+def test_modules_built_without_sizes_have_those_of_the_papers_base_model():
+    attention, ffn = MultiHeadAttention(), FeedForward()
+    assert (attention.d_model, attention.num_heads) == (DEFAULTS["d_model"], DEFAULTS["num_heads"])
+    assert (ffn.linear1.in_features, ffn.linear1.out_features) == (DEFAULTS["d_model"], DEFAULTS["d_ff"])
+    for table in (PositionalEncoding().table, LearnedPositionalEncoding().weight):
+        assert table.shape == (DEFAULTS["max_len"], DEFAULTS["d_model"])
+
+
 def test_tiny_is_tiny():
-    assert (TINY.d_model, TINY.num_heads, TINY.d_k, TINY.num_encoder_layers, TINY.d_ff) == (8, 2, 4, 1, 12)
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    tiny = {"d_model": 8, "num_heads": 2, "d_ff": 12, "max_len": 64, **layers}
+    assert TINY.to_dict() == SIZES | DEFAULTS | tiny and TINY.d_k == 4
 
 
 def test_a_config_cannot_be_changed_and_equal_ones_are_equal():

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from transformer_lab import Transformer
+from transformer_lab import KVCache, Transformer
 from transformer_lab.generation import beam_search, greedy_decode, sample
 
 from . import model_reference
@@ -329,6 +330,28 @@ def test_beams_stop_when_nothing_can_overtake_the_endings_held():
     assert ids.tolist() == [[[BOS, EOS]]] * 2
     assert model.calls == 1
     close(scores, torch.zeros(2, 1), 1e-6)
+
+
+def test_beams_go_on_while_a_longer_target_may_overtake_the_worst_ending_held():
+    """With a penalty of -1 a sum counts times its length: -1.96 · 2 is held, -1.02 · 3 overtakes it, -1.02 · 4 would not."""
+    likely = {(BOS,): {EOS: 0.5, 9: 0.5}, (BOS, 9): {8: 0.72, EOS: 0.28}, (BOS, 9, 8): {EOS: 1.0}}
+
+    def script(_, beginning):
+        logits = torch.full((V,), -40.0, dtype=torch.float64)
+        for token, p in likely.get(tuple(beginning), {9: 1.0}).items():
+            logits[token] = math.log(p)
+        return logits
+
+    ids, scores = beam_search(Scripted(script), sources(), num_beams=2, max_new_tokens=8, length_penalty=-1.0)
+    assert [sequences(beams) for beams in ids] == [[(BOS, EOS), (BOS, 9, 8, EOS)]] * 2
+    close(scores, torch.tensor([[math.log(0.5), 3 * math.log(0.36)]] * 2, dtype=torch.float64), 1e-9)
+
+
+def test_beams_change_places_without_moving_the_keys_of_their_sources(monkeypatch):
+    reorder, moved = KVCache.reorder, []
+    monkeypatch.setattr(KVCache, "reorder", lambda cache, index: (moved.append(cache.fixed), reorder(cache, index)))
+    beam_search(lively(), batch_of(), num_beams=2, max_new_tokens=3)
+    assert moved and not any(moved)
 
 
 # ------------------------------------------------------------------ sampling

@@ -28,6 +28,7 @@ from transformer_lab import (
     sinusoidal_encoding,
     split_heads,
 )
+from transformer_lab.validation import check_device
 
 from .support import KernelRecorder
 
@@ -63,6 +64,10 @@ VALUE_ERRORS = {
         partial(MultiHeadAttention, 10, 3),
         "d_model (10) must be divisible by num_heads (3); num_heads that work: 1, 2, 5, 10",
     ),
+    "heads do not divide a width beyond 64": (
+        partial(MultiHeadAttention, 130, 4),
+        "d_model (130) must be divisible by num_heads (4); num_heads that work: 1, 2, 5, 10, 13, 26",
+    ),
     "heads do not divide, in a config": (
         partial(TransformerConfig, 11, 13, num_heads=7),
         "d_model (512) must be divisible by num_heads (7)",
@@ -97,6 +102,8 @@ VALUE_ERRORS = {
         "activation must be one of 'relu', 'gelu', 'gelu_tanh', 'silu', got 'Relu'; did you mean 'relu'?",
     ),
     "no inner width": (partial(FeedForward, 8, 0), "d_ff must be at least 1, got 0"),
+    "no outer width": (partial(FeedForward, 0, 8), "d_model must be at least 1, got 0"),
+    "no width of a vector": (partial(TokenEmbedding, 8, 0), "d_model must be at least 1, got 0"),
     "no width to normalise": (partial(AddNorm, 0), "d_model must be at least 1, got 0"),
     "no vocabulary": (partial(TokenEmbedding, 0, 8), "vocab_size must be at least 1, got 0"),
     # query, key and value that do not belong together
@@ -370,3 +377,15 @@ def test_right_use_raises_nothing():
     assert scaled_dot_product_attention(q, k, v, mask(H, 1, S))[0].shape == (B, H, T, 2)
     assert encoder()(ids.repeat(1, 2)).shape == (2, 6, 8)
     assert PositionalEncoding(8, 6)(vectors(B, 3, 8), 3).shape == (B, 3, 8)
+
+
+def test_devices_are_checked_against_those_that_are_there(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert [str(check_device(name)) for name in ("cpu", "cuda", "cuda:0", "meta")] == ["cpu", "cuda", "cuda:0", "meta"]
+    for name, words in {
+        "cuda:1": "there is no cuda:1 here (PyTorch sees 1 CUDA devices); use cpu",
+        "gpu": "device must be a device of torch, such as 'cpu' or 'cuda', got 'gpu'",
+    }.items():
+        with pytest.raises(ValueError, match=re.escape(words)):
+            check_device(name)
