@@ -204,8 +204,8 @@ def _field(ipw: Any, name: str, value: Any, choices: Sequence[str] | None) -> An
     common = {
         "description": name,
         "value": value,
-        "style": {"description_width": "6em"},
-        "layout": ipw.Layout(width="30em" if wide else "15em", max_width="100%"),
+        "style": {"description_width": "7em"},
+        "layout": ipw.Layout(width="30em" if wide else "16em", max_width="100%"),
     }
     if choices is not None:
         return ipw.Dropdown(options=choices, **common)
