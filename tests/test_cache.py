@@ -647,11 +647,11 @@ def test_beams_cannot_be_multiplied_while_their_sources_stay():
 def test_a_crop_that_one_layer_cannot_take_leaves_all_of_them_as_they_are():
     model = model_of()
     memory, cache = cache_of(model, sources(), T)
-    model.decode(targets(B, 3), memory, cache=cache)
+    model.decode(targets(B, 4), memory, cache=cache)
     cache.layers[1][0].crop(2)
     with pytest.raises(ValueError, match=r"can crop to 0\.\.2 tokens, got 3"):
         cache.crop(3)
-    assert lengths(cache) == [3, 2]
+    assert lengths(cache) == [4, 2]
 
 
 @pytest.mark.parametrize("length", [-1, 4, 1.5])
